@@ -1,0 +1,1 @@
+"""Runs agents in the firm and records every run: treatments, model adapters, the agent loop, sweeps."""

@@ -1,0 +1,1 @@
+"""Benchmarks: how fast the code is, reported as numbers and never asserted."""
