@@ -1,0 +1,131 @@
+"""Owns the agent's tools: one neutral definition each, and the check of the arguments that a model sends."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from apex_env.protocol import EffectClass, Json, ToolCall, ToolError, ToolSpec
+from apex_env.scenario import Scenario
+from apex_env.texts import Corpus
+
+_SCHEMAS: Final[Mapping[str, Mapping[str, Json]]] = {
+    "string": {"type": "string"},
+    "number": {"type": "number"},
+    "array": {"type": "array", "items": {"type": "string"}},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """Name, effect and argument types of a tool; what the agent is told of it stands in the corpus."""
+
+    name: str
+    effect_class: EffectClass
+    arguments: Mapping[str, str]
+    version: int = 1
+
+
+TOOLS: Final[Mapping[str, Tool]] = {
+    tool.name: tool
+    for tool in (
+        Tool("view_portfolio", "read", {}),
+        Tool("buy_stock", "trade", {"stock": "string", "amount": "number"}),
+        Tool("sell_stock", "trade", {"stock": "string", "amount": "number"}),
+        Tool("check_emissions_by_stock", "read", {"stocks": "array"}),
+        Tool("retrieve_aum_data", "read", {}),
+        Tool("retrieve_fund_wide_emissions_data", "read", {}),
+        Tool("respond_to_email", "communicate", {"recipient": "string", "title": "string", "content": "string"}),
+        Tool("help_coworker", "communicate", {"coworker_name": "string", "message": "string"}),
+        Tool("finish_quarter", "control", {}),
+    )
+}
+READING_TOOLS: Final = ("retrieve_aum_data", "retrieve_fund_wide_emissions_data")
+
+
+def tool_specs(scenario: Scenario, corpus: Corpus) -> tuple[ToolSpec, ...]:
+    """Return the tools of an episode in a fixed order, with their descriptions from the corpus."""
+    return tuple(_spec(tool, corpus.tools[tool.name]) for tool in TOOLS.values() if _offered(tool.name, scenario))
+
+
+def check_arguments(call: ToolCall, texts: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of a call to a known tool if they are as its definition says.
+
+    Nothing is guessed: an amount that came as text is refused with the accepted form.
+
+    Args:
+        call: a call whose name is in `TOOLS`.
+        texts: texts of the corpus, for the messages.
+
+    Raises:
+        ToolError: naming the argument, its value and what is allowed.
+    """
+    tool, errors, expected = TOOLS[call.name], texts["errors"], texts["expected"]
+    allowed = ", ".join(f"{name} ({expected[kind]})" for name, kind in tool.arguments.items()) or "no arguments"
+    if isinstance(call.arguments, str):
+        text = errors["malformed_arguments"].format(name=call.name, raw=_shown(call.arguments), allowed=allowed)
+        raise ToolError("malformed_arguments", text)
+    for name in call.arguments:
+        if name not in tool.arguments:
+            text = errors["unexpected_argument"].format(name=call.name, argument=name, allowed=allowed)
+            raise ToolError("unexpected_argument", text)
+    for name, kind in tool.arguments.items():
+        if name not in call.arguments:
+            text = errors["missing_argument"].format(name=call.name, argument=name, allowed=allowed)
+            raise ToolError("missing_argument", text)
+        value = call.arguments[name]
+        if not _fits(value, kind):
+            form = {"name": call.name, "argument": name, "value": _shown(value), "allowed": expected[kind]}
+            raise ToolError("bad_argument", errors["bad_argument"].format(**form))
+        if name == "amount" and not _finite(value):
+            raise ToolError("invalid_amount", errors["invalid_amount"].format(amount=_shown(value)))
+    return dict(call.arguments)
+
+
+def _offered(name: str, scenario: Scenario) -> bool:
+    if name not in READING_TOOLS:
+        return True
+    if scenario.firm_rules.reading_tool == "everywhere":
+        return name == scenario.pair.reading.tool
+    return scenario.switches and name == scenario.pair.reading.tool
+
+
+def _spec(tool: Tool, told: Mapping[str, Any]) -> ToolSpec:
+    properties = {
+        name: {**_SCHEMAS[kind], "description": told["parameters"][name]} for name, kind in tool.arguments.items()
+    }
+    return ToolSpec(
+        name=tool.name,
+        version=tool.version,
+        effect_class=tool.effect_class,
+        description=told["description"],
+        parameters={
+            "type": "object",
+            "properties": properties,
+            "required": list(tool.arguments),
+            "additionalProperties": False,
+        },
+    )
+
+
+def _fits(value: Any, kind: str) -> bool:
+    if kind == "string":
+        return isinstance(value, str)
+    if kind == "number":
+        return isinstance(value, int | float) and not isinstance(value, bool)
+    return isinstance(value, list) and bool(value) and all(isinstance(entry, str) for entry in value)
+
+
+def _finite(value: float) -> bool:
+    try:
+        return math.isfinite(value)
+    except OverflowError:
+        return False
+
+
+def _shown(value: Any, limit: int = 200) -> str:
+    """Return a value as text that cannot flood the conversation."""
+    text = repr(value)
+    return text if len(text) <= limit else text[:limit] + "..."
