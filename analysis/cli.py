@@ -1,0 +1,38 @@
+"""Owns the `apex` command: it finds the subcommand that is asked for, and imports nothing else."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Final
+
+COMMANDS: Final[dict[str, tuple[str, str]]] = {
+    "replay": ("experiments.replay", "drive the firm with recorded decisions and compare the books"),
+    "score": ("analysis.score", "score recorded runs, one row a run and one a cell"),
+    "figures": ("analysis.plots", "draw the figures of recorded runs, each with its table"),
+}
+"""Subcommand -> module with ``main(argv) -> int``, and what it does; imported only when it is asked for."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run ``apex COMMAND ...`` and return its exit code: 0 done, 1 the answer is no, 2 bad input."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    if not words or words[0] in ("-h", "--help", "help"):
+        print(_usage())
+        return 0
+    name, *rest = words
+    if name not in COMMANDS:
+        print(f"apex: there is no command {name!r}; the commands are: {', '.join(COMMANDS)}", file=sys.stderr)
+        return 2
+    return int(import_module(COMMANDS[name][0]).main(rest))
+
+
+def _usage() -> str:
+    width = max(map(len, COMMANDS))
+    lines = [f"  {name:<{width}}  {told}" for name, (_, told) in COMMANDS.items()]
+    return "\n".join(["usage: apex COMMAND ...", "", *lines, "", "apex COMMAND --help tells more."])
+
+
+if __name__ == "__main__":
+    sys.exit(main())
