@@ -13,7 +13,7 @@ STAMP := .venv/.apex-installed
 LOCK := .ci/requirements.lock
 CLUSTER_LOCK := .ci/requirements-cluster.lock
 COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
-	--no-header --no-annotate --no-emit-index-url pyproject.toml
+	--no-header --no-annotate pyproject.toml
 
 .PHONY: help setup setup-cluster demo test check lint format slow bench validate lock clean
 
