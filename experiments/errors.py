@@ -2,8 +2,8 @@
 
 Three kinds of failure are kept apart. What the model can mend goes back to it as the result of its call
 (`apex_env.protocol.ToolError`) and is no failure of the harness. What the world does to a run ends that run with a
-named outcome (`RunEnded`): it is data, never behaviour, and never a crash of the sweep. What the user got wrong is refused
-before anything is written (`InputError`). Everything else is a bug and travels up.
+named outcome (`RunEnded`): it is data, never behaviour, and never a crash of the sweep. What the user got wrong is
+refused before anything is written (`InputError`). Everything else is a bug and travels up.
 """
 
 from __future__ import annotations

@@ -19,15 +19,14 @@ from apex_env.scenario import PRESSURE_KINDS, InstrumentalGoal, PressureKind, Sc
 from apex_env.streams import check_seed
 from experiments.errors import InputError
 
-History = Literal["own", "repeated_token", "random_strings", "random_sentences", "none", "borrowed"]
-Portfolio = Literal["kept", "emptied"]
+History = Literal["own", "none", "borrowed"]
+"""What a run sees of its instrumental phase: its own turns, nothing, or another model's."""
 
 N_EVALUATION_AFTER_SWITCH: Final = 10
 N_EVALUATION_WITHOUT_SWITCH: Final = 30
 
 EVALUATION_ONLY: Final = frozenset(
-    "setting n_instrumental n_evaluation history portfolio parent pressure_schedule pressure_kinds yoked_to "
-    "switch_notice".split()
+    "setting n_instrumental n_evaluation history parent pressure_schedule pressure_kinds yoked_to switch_notice".split()
 )
 """Fields that nothing depends on before the instrumental phase ends; phases are shared across them."""
 
@@ -49,9 +48,8 @@ class Treatment:
     n_evaluation: int | None = None
     """10 after a switch and in matched baselines, else 30, where None."""
     history: History = "own"
-    portfolio: Portfolio = "kept"
     parent: str | None = None
-    """Whose instrumental phase a borrowed history is: a model's label, or a record."""
+    """Label of the model whose instrumental phase a borrowed history is."""
     instrumental_goal: InstrumentalGoal = "competing"
     prompt_variant: str = "first"
     pressure_schedule: Literal["adaptive", "yoked"] = "adaptive"
@@ -83,21 +81,14 @@ class Treatment:
         self._check()
 
     def _check(self) -> None:
-        for name, value, allowed in (
-            ("history", self.history, get_args(History)),
-            ("portfolio", self.portfolio, get_args(Portfolio)),
-        ):
-            if value not in allowed:
-                raise InputError(f"{name} {value!r} is not allowed: {', '.join(allowed)}")
+        if self.history not in get_args(History):
+            raise InputError(f"history {self.history!r} is not allowed: {', '.join(get_args(History))}")
         if (self.history == "borrowed") != (self.parent is not None):
             raise InputError(f"history {self.history!r} and parent {self.parent!r} do not go together")
         if (self.pressure_schedule == "yoked") != (self.yoked_to is not None):
             raise InputError(f"pressure_schedule {self.pressure_schedule!r} and yoked_to {self.yoked_to!r} do not fit")
-        if not self.switches and (self.history != "own" or self.portfolio != "kept"):
-            raise InputError(
-                f"history {self.history!r} and portfolio {self.portfolio!r} need a setting with a switch, "
-                f"not {self.setting!r}"
-            )
+        if not self.switches and self.history != "own":
+            raise InputError(f"history {self.history!r} needs a setting with a switch, not {self.setting!r}")
         try:
             self.scenario(1)
         except ValueError as error:
@@ -205,6 +196,8 @@ class RunSpec:
     phase_seed: int | None = None
     """Seed of the shared phase that the run branches from (or, a baseline, is matched to)."""
     is_phase: bool = False
+    parent_model: ModelConfig | None = None
+    """Model of the phase where that is another's."""
 
     def __post_init__(self) -> None:
         """Refuse a seed that has no market of its own."""
@@ -221,6 +214,8 @@ class RunSpec:
             "model": self.model.identity(),
             "treatment": treatment,
         }
+        if self.parent_model is not None:
+            data["parent_model"] = self.parent_model.identity()
         if self.phase_seed is not None:
             data["phase_seed"] = self.phase_seed
         return data | {"seed": self.seed}
@@ -251,7 +246,8 @@ class RunSpec:
         """Return the shared phase that this run branches from, or None."""
         if self.is_phase or not self.treatment.switches:
             return None
-        return RunSpec(self.model, self.treatment.phase(), self.phase_seed or self.seed, is_phase=True)
+        seed = self.seed if self.phase_seed is None else self.phase_seed
+        return RunSpec(self.parent_model or self.model, self.treatment.phase(), seed, is_phase=True)
 
     def baseline_spec(self) -> RunSpec | None:
         """Return the baseline run that this one is paired with, or None for a baseline or a phase."""
@@ -270,6 +266,8 @@ class RunSpec:
             words.append(treatment.elicitation)
         if treatment.history != "own":
             words.append(treatment.history)
+        if treatment.parent is not None:
+            words.append(treatment.parent)
         return "-".join("".join(c if c.isalnum() or c in "._" else "_" for c in word) for word in words)
 
 
@@ -291,30 +289,47 @@ def expand(factors: Mapping[str, Sequence[Any]], fixed: Mapping[str, Any]) -> li
         if values.get("setting", "baseline") in ("goal_switching", "combined"):
             values.pop("elicitation", None)
         else:
-            for name in ("n_instrumental", "history", "portfolio", "parent", "instrumental_goal"):
+            for name in ("n_instrumental", "history", "parent", "instrumental_goal"):
                 values.pop(name, None)
         treatments.setdefault(Treatment(**values))
     return list(treatments)
 
 
 def plan_runs(
-    models: Iterable[ModelConfig], treatments: Iterable[Treatment], *, seeds: Iterable[int], n_phases: int
+    models: Iterable[ModelConfig],
+    treatments: Iterable[Treatment],
+    *,
+    seeds: Iterable[int],
+    n_phases: int,
+    parents: Mapping[str, ModelConfig] | None = None,
 ) -> list[RunSpec]:
     """Return every run of a grid, with the baselines that its cells are held against, each once.
 
     Run ``s`` uses phase ``1 + (s - 1) mod n_phases``; a matched baseline has the same seed and phase.
 
+    Args:
+        models: models of the grid.
+        treatments: treatments of the grid.
+        seeds: seeds of each cell.
+        n_phases: number of instrumental trajectories that the seeds of a cell share.
+        parents: models by label whose phases can be borrowed, beside those of the grid.
+
     Raises:
-        InputError: for fewer than one phase or a seed that is not allowed.
+        InputError: for fewer than one phase, a seed that is not allowed, or a parent that is not known.
     """
+    models = list(models)
+    known = {model.name: model for model in models} | dict(parents or {})
     if isinstance(n_phases, bool) or not isinstance(n_phases, int) or n_phases < 1:
         raise InputError(f"n_phases {n_phases!r} is not allowed: 1 or more")
     planned: dict[str, RunSpec] = {}
-    for model, treatment, seed in itertools.product(list(models), list(treatments), list(seeds)):
+    for model, treatment, seed in itertools.product(models, list(treatments), list(seeds)):
+        if treatment.parent is not None and treatment.parent not in known:
+            raise InputError(f"parent {treatment.parent!r} is not known: {', '.join(known)}")
         shares_phase = treatment.switches or treatment.n_instrumental > 0
         phase_seed = 1 + (seed - 1) % n_phases if shares_phase else None
         try:
-            spec = RunSpec(model, treatment, seed, phase_seed)
+            parent = known[treatment.parent] if treatment.parent is not None else None
+            spec = RunSpec(model, treatment, seed, phase_seed, parent_model=parent)
         except ValueError as error:
             raise InputError(str(error)) from error
         for run in (spec, spec.baseline_spec()):

@@ -1,0 +1,218 @@
+"""Owns the only agent loop: quarter after quarter, ask the model, carry out its calls, write everything down.
+
+The loop knows an environment by its protocol alone and a model by `chat.Model`. Whatever ends a run becomes its
+outcome; nothing that the world does to a run is ever written as behaviour. The loop can be entered at any place that a
+record can end in: each of its steps looks at the conversation for what comes next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final, Protocol
+
+from apex_env.protocol import Environment, ToolCall, ToolResult
+from experiments.chat import Completion, Message, Model, Position, Prompt, Usage, unique_ids, user
+from experiments.errors import Outcome, Refused, RunEnded
+from experiments.record import RecordWriter
+
+STALLED_AFTER: Final = 3
+"""Forced quarters in a row that end a run as `stalled`."""
+
+CUT_OFF: Final = "The answer was cut off at its length limit, so this call was not carried out. Send it again, shorter."
+
+
+class HarnessEnvironment(Environment, Protocol):
+    """An environment with the text of the harness's own short request."""
+
+    @property
+    def nudge(self) -> str:
+        """What the agent reads after a turn without a call."""
+
+
+class Watch(Protocol):
+    """Looks on between turns: limits, progress, the user's wish to stop."""
+
+    def before_turn(self) -> None:
+        """Allow one more model call.
+
+        Raises:
+            Cancelled: if the run must not go on.
+        """
+
+    def after_turn(self, usage: Usage | None) -> None:
+        """Take note of a finished turn."""
+
+    def after_period(self) -> None:
+        """Take note of a closed quarter."""
+
+
+@dataclass(slots=True)
+class Dialogue:
+    """The conversation of a run and the place in it that comes next; the loop is the only one to change it."""
+
+    messages: list[Message] = field(default_factory=list)
+    taken_ids: set[str] = field(default_factory=set)
+    turn: int = 0
+    """Turns taken in the quarter that is open."""
+    in_period: bool = False
+    """Whether a quarter was opened whose close is not written yet."""
+    revised_in: int | None = None
+    """Quarter whose revision of the goal is written."""
+    refused: bool = False
+    """Whether the last answer was an outright refusal."""
+    n_forced_in_a_row: int = 0
+
+    def adopt(self, messages: Sequence[Message]) -> None:
+        """Begin with messages that another run has left."""
+        self.messages.extend(messages)
+        self.taken_ids.update(call.call_id for message in messages for call in message.calls)
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """What one run of the loop works with."""
+
+    environment: HarnessEnvironment
+    model: Model
+    writer: RecordWriter
+    watch: Watch
+    seed: int
+    turn_limit: int
+
+
+async def run_episode(loop: Loop, dialogue: Dialogue, *, last_period: int | None = None) -> Outcome:
+    """Play an episode to its end from wherever it stands, and return its outcome, which is also the last line.
+
+    Args:
+        loop: environment, model, record and limits.
+        dialogue: the conversation so far, empty for a new run; it is changed in place.
+        last_period: close the run after this period even if the environment has more (a shared phase).
+
+    Raises:
+        SweepStop: if nothing of the sweep can succeed; the record ends as `provider_error` first.
+    """
+    environment = loop.environment
+    ended: Outcome = "completed"
+    reason = ""
+    try:
+        while dialogue.in_period or not (environment.done or environment.period == last_period):
+            if dialogue.n_forced_in_a_row >= STALLED_AFTER:
+                ended, reason = "stalled", f"{STALLED_AFTER} quarters in a row were closed by the harness"
+                break
+            if not dialogue.in_period:
+                _open(loop, dialogue)
+            await _play_period(loop, dialogue)
+            loop.watch.after_period()
+    except RunEnded as error:
+        ended, reason = error.outcome, error.reason
+    loop.writer.write("ended", outcome=ended, reason=reason, quarter=environment.period)
+    return ended
+
+
+def _open(loop: Loop, dialogue: Dialogue) -> None:
+    observation = loop.environment.open()
+    revision = observation.revision
+    if revision is not None and dialogue.revised_in != observation.period:
+        loop.writer.write("revision", quarter=observation.period, **asdict(revision))
+    loop.writer.write(
+        "opened",
+        quarter=observation.period,
+        state=observation.state,
+        items=[[item.item_id, item.kind] for item in observation.items],
+        text=observation.text,
+    )
+    dialogue.messages.append(user(observation.text))
+    dialogue.turn = 0
+    dialogue.in_period = True
+
+
+async def _play_period(loop: Loop, dialogue: Dialogue) -> None:
+    environment = loop.environment
+    while not environment.closed:
+        if dialogue.refused:
+            raise Refused(f"the model refused in quarter {environment.period}, turn {dialogue.turn}")
+        if dialogue.turn >= loop.turn_limit:
+            _say(loop, dialogue, "forced", environment.force_close())
+            dialogue.n_forced_in_a_row += 1
+            break
+        if dialogue.messages[-1].role == "assistant":
+            _say(loop, dialogue, "nudge", environment.nudge)
+        loop.watch.before_turn()
+        position = Position(loop.seed, environment.period, dialogue.turn)
+        completion = await loop.model.complete(
+            Prompt(environment.system_prompt, environment.tools, dialogue.messages, position)
+        )
+        _take_turn(loop, dialogue, completion)
+        loop.watch.after_turn(completion.usage)
+        if environment.closed:
+            dialogue.n_forced_in_a_row = 0
+    loop.writer.write("closed", quarter=environment.period, state=environment.snapshot())
+    dialogue.in_period = False
+
+
+def _take_turn(loop: Loop, dialogue: Dialogue, completion: Completion) -> None:
+    """Carry out a completion's calls in order, then write the turn and everything that came of it as one line."""
+    period, turn = loop.environment.period, dialogue.turn
+    command = f"q{period}t{turn}"
+    sent = completion.message
+    calls = unique_ids(sent.calls, dialogue.taken_ids, command)
+    results = [
+        loop.environment.call(call) if completion.stop != "length" else ToolResult(CUT_OFF, "cut_off") for call in calls
+    ]
+    loop.writer.write(
+        "turn",
+        quarter=period,
+        turn=turn,
+        by="model",
+        message=Message("assistant", sent.text, native=sent.native).to_json(),
+        stop=completion.stop,
+        model_reported=completion.model_reported,
+        usage=None if completion.usage is None else asdict(completion.usage),
+        latency_s=round(completion.latency_s, 4),
+        attempts=[asdict(attempt) for attempt in completion.attempts],
+        calls=[
+            call_line(call, result, command_id=f"{command}c{place}", sent_id=sent.calls[place].call_id)
+            for place, (call, result) in enumerate(zip(calls, results, strict=True))
+        ],
+    )
+    dialogue.messages.append(Message("assistant", sent.text, calls, native=sent.native))
+    dialogue.messages.extend(
+        Message("tool", result.text, call_id=call.call_id) for call, result in zip(calls, results, strict=True)
+    )
+    dialogue.turn += 1
+    dialogue.refused = completion.stop == "refusal"
+
+
+def _say(loop: Loop, dialogue: Dialogue, kind: str, text: str) -> None:
+    """Write and say something on the harness's behalf."""
+    loop.writer.write("turn", quarter=loop.environment.period, turn=dialogue.turn, by="harness", kind=kind, text=text)
+    dialogue.messages.append(user(text))
+
+
+def call_line(call: ToolCall, result: ToolResult, *, command_id: str, sent_id: str) -> dict[str, Any]:
+    """Return what the record keeps of a call."""
+    return {
+        "command_id": command_id,
+        "id": call.call_id,
+        "sent_id": sent_id,
+        "tool": call.name,
+        "tool_version": result.tool_version,
+        "arguments": call.arguments,
+        "effect_class": result.effect_class,
+        "resource_raw": result.resource_raw,
+        "resource": result.resource,
+        "goal_id": result.goal_id,
+        "goal_version": result.goal_version,
+        "goal_version_seen": result.goal_version_seen,
+        "decision": {
+            "allowed": result.decision.allowed,
+            "reason": result.decision.reason,
+            "policy_version": result.decision.policy_version,
+        },
+        "attempt": 1,
+        "outcome": result.outcome,
+        "result": result.text,
+        "committed": result.committed,
+        "moved": dict(result.moved),
+    }

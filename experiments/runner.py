@@ -1,0 +1,192 @@
+"""Owns one run on disk: start it, go on with it, or find that nothing is left to do."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from apex_env.firm import ApexFirm
+from apex_env.texts import Corpus
+from experiments.chat import Model
+from experiments.environments import (
+    Yoked,
+    build_firm,
+    opening_from_json,
+    opening_to_json,
+    scenario_of,
+    scenario_to_json,
+)
+from experiments.errors import PARTIAL, Outcome, RecordError, Tampered
+from experiments.history import recipe_for, shown
+from experiments.provenance import benchmark_version, provenance
+from experiments.rebuild import Cut, messages_sha256, rebuild
+from experiments.record import CANARY, SCHEMA, Record, RecordWriter, Sync
+from experiments.rollout import Dialogue, Loop, Watch, run_episode
+from experiments.treatment import RunSpec, as_plain
+
+FINAL: Final = ("completed", *PARTIAL)
+"""Outcomes after which a run is not gone on with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One run to be played, with all that it needs."""
+
+    spec: RunSpec
+    root: Path
+    """Folder of the experiment."""
+    model: Model
+    watch: Watch
+    sync: Sync = "quarter"
+    corpus: Corpus | None = None
+    cut: Cut | None = None
+    """Where the run branches from its phase."""
+    yoked: Yoked | None = None
+    notes: Mapping[str, Any] | None = None
+    """Facts of the experiment that analyses need, kept in the header: its name, margins set in advance."""
+
+    @property
+    def path(self) -> Path:
+        """The run's record."""
+        return record_path(self.root, self.spec)
+
+
+def record_path(root: Path, spec: RunSpec) -> Path:
+    """Return where a run's record stands."""
+    return root / f"{spec.run_id}.jsonl"
+
+
+def is_finished(record: Record, spec: RunSpec) -> bool:
+    """Whether nothing is left to do for a run; a shared phase can be asked to go on for longer than before."""
+    if record.outcome not in FINAL:
+        return False
+    ended = record.ended
+    if spec.is_phase and record.outcome == "completed" and ended is not None:
+        return bool(ended["quarter"] >= spec.treatment.n_instrumental)
+    return True
+
+
+async def play(job: Job) -> Outcome:
+    """Play a run from wherever its record stands, and return its outcome.
+
+    Raises:
+        RunLocked: if another process writes the run.
+        RecordError: if a record of the same name is of another run, damaged or changed.
+        SweepStop: if nothing of the sweep can succeed.
+    """
+    with RecordWriter(job.path, sync=job.sync) as writer:
+        dialogue = Dialogue()
+        if writer.existing is None:
+            firm = _begin(job, writer, dialogue)
+        else:
+            check_same_run(writer.existing, job.spec)
+            if is_finished(writer.existing, job.spec):
+                return writer.existing.outcome  # type: ignore[return-value]
+            firm = rebuilt(job, writer.existing, dialogue)
+            writer.write("resumed", quarter=firm.period, turn=dialogue.turn, provenance=provenance())
+        treatment = job.spec.treatment
+        loop = Loop(firm, job.model, writer, job.watch, job.spec.seed, treatment.turn_limit)
+        return await run_episode(loop, dialogue, last_period=treatment.n_instrumental if job.spec.is_phase else None)
+
+
+def rebuilt(job: Job, record: Record, dialogue: Dialogue) -> ApexFirm:
+    """Return the firm as a run's record leaves it; the conversation is rebuilt in place.
+
+    Raises:
+        RecordError: if the record was changed, or its parent is not the one that it branched from.
+    """
+    branched = record.branched
+    if branched is None:
+        if job.cut is not None and len(record.lines) == 1:
+            raise RecordError(f"{record.path}: ends before it says where the run branched off; remove it to start anew")
+        firm = build_firm(job.spec, corpus=job.corpus, yoked=job.yoked)
+    else:
+        firm = build_firm(job.spec, corpus=job.corpus, yoked=job.yoked, opening=opening_from_json(branched["opening"]))
+        if job.cut is not None:
+            history = shown(branched["recipe"], job.cut.messages)
+            if messages_sha256(history) != branched["history_sha256"]:
+                raise Tampered(f"{record.path}, line 2: the parent {branched['parent']} is not what it was")
+            dialogue.adopt(history)
+    rebuild(record, firm, dialogue)
+    return firm
+
+
+def check_same_run(record: Record, spec: RunSpec) -> None:
+    """Refuse to go on with a record whose outcome-affecting fields are not what is asked for.
+
+    Raises:
+        RecordError: with the fields that differ.
+    """
+    there, asked = _flat(record.header["identity"]), _flat(json.loads(json.dumps(spec.identity())))
+    if there == asked:
+        return
+    names = sorted(name for name in {*there, *asked} if there.get(name) != asked.get(name))
+    diff = "; ".join(f"{name}: there {there.get(name)!r}, asked {asked.get(name)!r}" for name in names)
+    raise RecordError(f"{record.path}: this run was made with other settings, so it is not gone on with: {diff}")
+
+
+def _begin(job: Job, writer: RecordWriter, dialogue: Dialogue) -> ApexFirm:
+    spec, cut = job.spec, job.cut
+    firm = build_firm(spec, corpus=job.corpus, yoked=job.yoked, opening=cut.opening if cut is not None else None)
+    header = run_header(job, firm)
+    if cut is None:
+        writer.write("run", **header)
+        return firm
+    recipe = recipe_for(spec.treatment)
+    history = shown(recipe, cut.messages)
+    writer.write("run", **header)
+    writer.write(
+        "branched",
+        parent=cut.run_id,
+        quarter=cut.quarter,
+        parent_sha256=cut.sha256,
+        opening=opening_to_json(cut.opening),
+        recipe=recipe,
+        history_sha256=messages_sha256(history),
+    )
+    dialogue.adopt(history)
+    return firm
+
+
+def run_header(job: Job, firm: ApexFirm) -> dict[str, Any]:
+    """Return the fields of a record's first line."""
+    spec = job.spec
+    baseline = spec.baseline_spec()
+    return {
+        "schema": SCHEMA,
+        "run_id": spec.run_id,
+        "cell_id": spec.cell_id,
+        "cluster_id": spec.cluster_id,
+        "baseline_id": baseline.run_id if baseline is not None else None,
+        "is_phase": spec.is_phase,
+        "environment": {"name": firm.name, "version": firm.version},
+        "benchmark_version": benchmark_version(),
+        "identity": spec.identity(),
+        "config": {
+            "model": as_plain(spec.model),
+            "treatment": as_plain(spec.treatment),
+            "seed": spec.seed,
+            "phase_seed": spec.phase_seed,
+            "parent_model": None if spec.parent_model is None else as_plain(spec.parent_model),
+        },
+        "scenario": scenario_to_json(scenario_of(spec)),
+        "experiment": dict(job.notes or {}),
+        "system_prompt": firm.system_prompt,
+        "tools": [asdict(tool) for tool in firm.tools],
+        "corpus_sha256": firm.corpus.digest,
+        "canary": CANARY,
+        "provenance": provenance(),
+    }
+
+
+def _flat(data: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for key, value in data.items():
+        if isinstance(value, Mapping):
+            flat |= _flat(value, f"{prefix}{key}.")
+        else:
+            flat[f"{prefix}{key}"] = value
+    return flat
