@@ -7,6 +7,7 @@ record can end in: each of its steps looks at the conversation for what comes ne
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final, Protocol
@@ -103,6 +104,7 @@ async def run_episode(loop: Loop, dialogue: Dialogue, *, last_period: int | None
             if not dialogue.in_period:
                 _open(loop, dialogue)
             await _play_period(loop, dialogue)
+            await asyncio.sleep(0)
             loop.watch.after_period()
     except RunEnded as error:
         ended, reason = error.outcome, error.reason

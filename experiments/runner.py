@@ -19,7 +19,7 @@ from experiments.environments import (
     scenario_of,
     scenario_to_json,
 )
-from experiments.errors import PARTIAL, Outcome, RecordError, Tampered
+from experiments.errors import PARTIAL, RecordError, Tampered
 from experiments.history import recipe_for, shown
 from experiments.provenance import benchmark_version, provenance
 from experiments.rebuild import Cut, messages_sha256, rebuild
@@ -69,7 +69,7 @@ def is_finished(record: Record, spec: RunSpec) -> bool:
     return True
 
 
-async def play(job: Job) -> Outcome:
+async def play(job: Job) -> str:
     """Play a run from wherever its record stands, and return its outcome.
 
     Raises:
@@ -79,13 +79,14 @@ async def play(job: Job) -> Outcome:
     """
     with RecordWriter(job.path, sync=job.sync) as writer:
         dialogue = Dialogue()
-        if writer.existing is None:
+        existing = writer.existing
+        if existing is None or (job.cut is not None and len(existing.lines) == 1):
             firm = _begin(job, writer, dialogue)
         else:
-            check_same_run(writer.existing, job.spec)
-            if is_finished(writer.existing, job.spec):
-                return writer.existing.outcome  # type: ignore[return-value]
-            firm = rebuilt(job, writer.existing, dialogue)
+            check_same_run(existing, job.spec)
+            if is_finished(existing, job.spec):
+                return existing.outcome
+            firm = rebuilt(job, existing, dialogue)
             writer.write("resumed", quarter=firm.period, turn=dialogue.turn, provenance=provenance())
         treatment = job.spec.treatment
         loop = Loop(firm, job.model, writer, job.watch, job.spec.seed, treatment.turn_limit)
@@ -100,8 +101,6 @@ def rebuilt(job: Job, record: Record, dialogue: Dialogue) -> ApexFirm:
     """
     branched = record.branched
     if branched is None:
-        if job.cut is not None and len(record.lines) == 1:
-            raise RecordError(f"{record.path}: ends before it says where the run branched off; remove it to start anew")
         firm = build_firm(job.spec, corpus=job.corpus, yoked=job.yoked)
     else:
         firm = build_firm(job.spec, corpus=job.corpus, yoked=job.yoked, opening=opening_from_json(branched["opening"]))
@@ -131,23 +130,23 @@ def check_same_run(record: Record, spec: RunSpec) -> None:
 def _begin(job: Job, writer: RecordWriter, dialogue: Dialogue) -> ApexFirm:
     spec, cut = job.spec, job.cut
     firm = build_firm(spec, corpus=job.corpus, yoked=job.yoked, opening=cut.opening if cut is not None else None)
-    header = run_header(job, firm)
-    if cut is None:
-        writer.write("run", **header)
-        return firm
-    recipe = recipe_for(spec.treatment)
-    history = shown(recipe, cut.messages)
-    writer.write("run", **header)
-    writer.write(
-        "branched",
-        parent=cut.run_id,
-        quarter=cut.quarter,
-        parent_sha256=cut.sha256,
-        opening=opening_to_json(cut.opening),
-        recipe=recipe,
-        history_sha256=messages_sha256(history),
-    )
-    dialogue.adopt(history)
+    if writer.existing is None:
+        writer.write("run", **run_header(job, firm))
+    else:
+        check_same_run(writer.existing, spec)
+    if cut is not None:
+        recipe = recipe_for(spec.treatment)
+        history = shown(recipe, cut.messages)
+        writer.write(
+            "branched",
+            parent=cut.run_id,
+            quarter=cut.quarter,
+            parent_sha256=cut.sha256,
+            opening=opening_to_json(cut.opening),
+            recipe=recipe,
+            history_sha256=messages_sha256(history),
+        )
+        dialogue.adopt(history)
     return firm
 
 
