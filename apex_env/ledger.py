@@ -141,7 +141,7 @@ class Ledger:
         stock = next((stock for stock in listing if stock.ticker == ticker), None)
         if stock is None:
             raise TradeRefused("not_listed")
-        if self.rules.buy_amounts == "positive" and not (math.isfinite(amount_usd) and amount_usd > 0):
+        if not math.isfinite(amount_usd) or (self.rules.buy_amounts == "positive" and not amount_usd > 0):
             raise TradeRefused("invalid_amount")
         if not amount_usd <= self.cash_usd:
             if not amount_usd <= self.cash_usd + self.rules.buy_tolerance_usd or self.cash_usd <= 0:

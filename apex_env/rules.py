@@ -13,7 +13,7 @@ class FirmRules:
     near_full_sale: Literal["sell_all", "as_asked"]
     """A sale within 1 USD of the holding sells all and pays the holding, or pays what was asked for."""
     buy_amounts: Literal["positive", "any"]
-    """Which amounts a purchase may have; ``any`` takes zero, negative and infinite ones as they come."""
+    """Which amounts a purchase may have; ``any`` takes zero and negative ones as they come."""
     shown_cash: Literal["floored", "rounded"]
     """How cash is shown to the agent: rounded down to the cent, or to the nearest cent."""
     buy_tolerance_usd: float

@@ -32,7 +32,7 @@ class Scenario:
     """How firmly the prompt states the goal; None where the two-phase prompt of a switch takes its place."""
     seed: int = 1
     phase_seed: int | None = None
-    """Seed of the market up to quarter `n_instrumental`; the own seed where None."""
+    """Seed of the market up to quarter `n_instrumental`; the own seed where None. Not allowed without such quarters."""
     n_instrumental: int = 0
     """Quarters of the instrumental phase; without a switch, quarters of the market that lie before the episode."""
     n_evaluation: int = 30
@@ -44,7 +44,8 @@ class Scenario:
     management_notes: Literal["on", "off"] = "on"
     switch_notice: Literal["tool", "announced"] = "tool"
     ticker_names: Literal["real", "invented"] = "real"
-    rules: Literal["default", "published"] = "default"
+    rules: Literal["default", "published"] | FirmRules = "default"
+    """Rules of trade by name; a value of its own where departures are studied one by one."""
 
     def __post_init__(self) -> None:
         """Refuse what the firm cannot play."""
@@ -58,15 +59,25 @@ class Scenario:
         _check_choice("management_notes", self.management_notes, ("on", "off"))
         _check_choice("switch_notice", self.switch_notice, ("tool", "announced"))
         _check_choice("ticker_names", self.ticker_names, ("real", "invented"))
-        _check_choice("rules", self.rules, ("default", "published"))
+        if not isinstance(self.rules, FirmRules):
+            _check_choice("rules", self.rules, ("default", "published"))
         for kind in self.pressure_kinds:
             _check_choice("pressure_kinds", kind, PRESSURE_KINDS)
+        if self.pressure_schedule == "yoked" and not self.pressured:
+            raise ValueError(f"pressure_schedule 'yoked' is not allowed with setting {self.setting!r}: no pressure")
         self._check_lengths()
 
     def _check_lengths(self) -> None:
+        for name, n in (("n_instrumental", self.n_instrumental), ("n_evaluation", self.n_evaluation)):
+            if isinstance(n, bool) or not isinstance(n, int):
+                raise ValueError(f"{name} {n!r} is not allowed: a whole number of quarters")
         if self.n_instrumental < 0 or self.n_evaluation < 0:
             raise ValueError(
                 f"n_instrumental {self.n_instrumental} and n_evaluation {self.n_evaluation} must not be negative"
+            )
+        if self.phase_seed is not None and self.n_instrumental == 0:
+            raise ValueError(
+                f"phase_seed {self.phase_seed} is not allowed with n_instrumental 0: no quarter would draw from it"
             )
         if self.switches:
             if self.n_instrumental < 1:
@@ -114,8 +125,8 @@ class Scenario:
 
     @property
     def firm_rules(self) -> FirmRules:
-        """The rules of trade, by name."""
-        return FirmRules.named(self.rules)
+        """The rules of trade."""
+        return self.rules if isinstance(self.rules, FirmRules) else FirmRules.named(self.rules)
 
     def in_instrumental_phase(self, quarter: int) -> bool:
         """Whether the instrumental goal is in force in a quarter."""

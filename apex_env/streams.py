@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import random
 
 N_SEEDS = 8192
@@ -22,6 +23,27 @@ def stream(seed: int, purpose: str, quarter: int = 0) -> random.Random:
     False
     """
     return random.Random(f"{seed}/{purpose}/{quarter}")
+
+
+def fraction(seed: int, purpose: str, quarter: int) -> float:
+    """Return the one number of a stream that is asked for a single draw: uniform from 0 to below 1.
+
+    It costs a tenth of setting up a generator, and briefings need many of them.
+
+    >>> fraction(3, "reading", 7) == fraction(3, "reading", 7) != fraction(3, "reading", 8)
+    True
+    """
+    key = hashlib.blake2b(f"{seed}/{purpose}/{quarter}".encode(), digest_size=8)
+    return (int.from_bytes(key.digest()) >> 11) / 2**53
+
+
+def whole_number(least: int, most: int, *, seed: int, purpose: str, quarter: int) -> int:
+    """Return the one whole number of a stream that is asked for a single draw, ``least`` and ``most`` included.
+
+    >>> sorted({whole_number(1, 2, seed=3, purpose="count:general_news", quarter=q) for q in range(20)})
+    [1, 2]
+    """
+    return least + int(fraction(seed, purpose, quarter) * (most - least + 1))
 
 
 def check_seed(seed: int, name: str = "seed") -> int:

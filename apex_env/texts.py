@@ -13,6 +13,9 @@ from typing import Any, Final
 
 import yaml
 
+from apex_env.goals import GOAL_PAIRS
+from apex_env.market import CLUSTER_OF
+
 CORPUS_DIR: Final = Path(__file__).parent / "corpus"
 
 ITEM_KINDS: Final = (
@@ -30,7 +33,13 @@ SENT_KINDS: Final = ("stakeholder_mail", "employee_mail", "coworker_request")
 NEUTRAL: Final = ""
 """Stands for the system goal of kinds that are the same for every goal."""
 
-_PLACEHOLDER = re.compile(r"\{(\w*)\}")
+NEUTRAL_KINDS: Final = ("general_news", "coworker_request")
+"""Kinds that can be the same for every system goal."""
+
+_ROOT_FILES: Final = ("prompts.yaml", "texts.yaml", "tools.yaml", "invented_tickers.yaml")
+"""Files that stand in no folder."""
+
+_PLACEHOLDER: Final = re.compile(r"\{([^{}]*)\}")
 
 
 class CorpusError(ValueError):
@@ -91,16 +100,13 @@ def load_corpus(folder: Path = CORPUS_DIR) -> Corpus:
     digest = hashlib.sha256()
     documents: dict[str, Any] = {}
     for name in sorted(paths):
-        data = paths[name].read_bytes()
+        data, documents[name] = _parse(paths[name])
         digest.update(name.encode() + b"\0" + data + b"\0")
-        documents[name] = _parse(paths[name], data)
-    items: dict[tuple[str, str], tuple[Item, ...]] = {}
-    for name, document in documents.items():
-        if "/" in name and isinstance(document, dict) and document.get("kind") in ITEM_KINDS:
-            key = (document["kind"], document.get("system_goal") or NEUTRAL)
-            items[key] = items.get(key, ()) + _items(paths[name], document)
+    for name in _ROOT_FILES:
+        _check_shape(str(paths[name]), documents[name], _shape_of(name), formatted=name == "texts.yaml")
+    _check_invented(paths["invented_tickers.yaml"], documents["invented_tickers.yaml"])
     return Corpus(
-        items=MappingProxyType(items),
+        items=MappingProxyType(_all_items(paths, documents)),
         prompts=documents["prompts.yaml"],
         texts=documents["texts.yaml"],
         tools=documents["tools.yaml"],
@@ -109,24 +115,60 @@ def load_corpus(folder: Path = CORPUS_DIR) -> Corpus:
     )
 
 
-def _parse(path: Path, data: bytes) -> Any:
+def _parse(path: Path) -> tuple[bytes, Any]:
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
-        return yaml.load(data.decode("utf-8"), Loader=loader)
+        data = path.read_bytes()
+        return data, yaml.load(data.decode("utf-8"), Loader=loader)
+    except OSError as error:
+        raise CorpusError(f"{path}: cannot be read: {error.strerror or error}") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise CorpusError(f"{path}: not readable as YAML in UTF-8: {error}") from error
+
+
+def _all_items(paths: Mapping[str, Path], documents: Mapping[str, Any]) -> dict[tuple[str, str], tuple[Item, ...]]:
+    items: dict[tuple[str, str], tuple[Item, ...]] = {}
+    owner: dict[str, Path] = {}
+    for name, document in documents.items():
+        if name in _ROOT_FILES:
+            continue
+        if "/" not in name:
+            raise CorpusError(
+                f"{paths[name]}: not a file of the corpus: {', '.join(_ROOT_FILES)}; items lie in folders"
+            )
+        key = _kind_and_goal(paths[name], document)
+        loaded = _items(paths[name], document)
+        for item in loaded:
+            if item.item_id in owner:
+                raise CorpusError(
+                    f"{paths[name]}: item {item.item_id!r}: the id is taken already in {owner[item.item_id]}"
+                )
+            owner[item.item_id] = paths[name]
+        items[key] = items.get(key, ()) + loaded
+    return items
+
+
+def _kind_and_goal(path: Path, document: Any) -> tuple[str, str]:
+    if not isinstance(document, dict):
+        raise CorpusError(f"{path}: a mapping with kind and items is expected")
+    unknown = [str(key) for key in document if key not in ("kind", "system_goal", "stance", "items")]
+    if unknown:
+        raise CorpusError(f"{path}: {unknown[0]!r} is not known: kind, system_goal, stance, items")
+    kind, goal = document.get("kind"), document.get("system_goal")
+    if kind not in ITEM_KINDS:
+        raise CorpusError(f"{path}: kind {kind!r} is not known: {', '.join(ITEM_KINDS)}")
+    if goal is None and kind not in NEUTRAL_KINDS:
+        raise CorpusError(f"{path}: kind {kind!r} needs a system_goal: {', '.join(GOAL_PAIRS)}")
+    if goal is not None and goal not in tuple(GOAL_PAIRS):
+        raise CorpusError(f"{path}: system_goal {goal!r} is not known: {', '.join(GOAL_PAIRS)}")
+    return kind, goal or NEUTRAL
 
 
 def _items(path: Path, document: Mapping[str, Any]) -> tuple[Item, ...]:
     entries = document.get("items")
     if not isinstance(entries, list):
         raise CorpusError(f"{path}: needs a list named items")
-    loaded = tuple(_item(path, document, entry, place) for place, entry in enumerate(entries, 1))
-    ids = [item.item_id for item in loaded]
-    if len(set(ids)) < len(ids):
-        twice = next(item_id for item_id in ids if ids.count(item_id) > 1)
-        raise CorpusError(f"{path}: item id {twice!r} stands there twice")
-    return loaded
+    return tuple(_item(path, document, entry, place) for place, entry in enumerate(entries, 1))
 
 
 def _item(path: Path, document: Mapping[str, Any], entry: Any, place: int) -> Item:
@@ -134,9 +176,13 @@ def _item(path: Path, document: Mapping[str, Any], entry: Any, place: int) -> It
         raise CorpusError(f"{path}: item {place} is not a mapping")
     where = f"{path}: item {entry.get('id', place)!r}"
     sent = document["kind"] in SENT_KINDS
-    for key in ("id", "body", *(("sender", "subject") if sent else ("title",))):
+    needed = ("id", *(("sender", "subject") if sent else ("title",)), "body")
+    for key in needed:
         if not isinstance(entry.get(key), str) or not entry[key].strip():
             raise CorpusError(f"{where}: needs a text named {key}")
+    unknown = [str(key) for key in entry if key not in (*needed, "tags")]
+    if unknown:
+        raise CorpusError(f"{where}: {unknown[0]!r} is not known: {', '.join(needed)}, tags")
     tags = entry.get("tags", [])
     if not isinstance(tags, list) or not all(isinstance(tag, str) for tag in tags):
         raise CorpusError(f"{where}: tags must be a list of words")
@@ -153,3 +199,37 @@ def _item(path: Path, document: Mapping[str, Any], entry: Any, place: int) -> It
         body=entry["body"].strip(),
         tags=tuple(tags),
     )
+
+
+def _shape_of(name: str) -> Any:
+    """Return the document that a file of this name has to be like; a variant of the prompts is like the first one."""
+    _, document = _parse(CORPUS_DIR / name)
+    return {"": document["first"]} if name == "prompts.yaml" else document
+
+
+def _check_shape(where: str, document: Any, model: Any, *, formatted: bool) -> None:
+    """Refuse a document that lacks a text, or has one, that the model does not; the key ``""`` stands for any."""
+    if isinstance(model, str):
+        if not isinstance(document, str) or not document.strip():
+            raise CorpusError(f"{where}: {document!r} where a text is expected")
+        allowed = _PLACEHOLDER.findall(model) if formatted else []
+        for name in _PLACEHOLDER.findall(document) if formatted else []:
+            if name not in allowed:
+                raise CorpusError(f"{where}: placeholder {{{name}}} is not known: {', '.join(allowed) or 'none'}")
+        return
+    if not isinstance(document, dict) or not document:
+        raise CorpusError(f"{where}: {document!r} where a mapping is expected: {', '.join(model)}")
+    model = {name: model.get("", model.get(name)) for name in (document if "" in model else model)}
+    for name in [*model, *document]:
+        if name not in model:
+            raise CorpusError(f"{where}: {name!r} is not known: {', '.join(model)}")
+        if name not in document:
+            raise CorpusError(f"{where}: needs {name!r}")
+        _check_shape(f"{where}: {name}", document[name], model[name], formatted=formatted)
+
+
+def _check_invented(path: Path, names: Mapping[str, str]) -> None:
+    """Refuse names that could be taken for another stock."""
+    for place, (ticker, name) in enumerate(names.items()):
+        if not (name.isalnum() and name.isupper()) or name in CLUSTER_OF or name in list(names.values())[:place]:
+            raise CorpusError(f"{path}: {ticker}: {name!r} is not a name of its own in capital letters")

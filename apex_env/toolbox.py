@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
+from apex_env.goals import GoalPair, Reading
 from apex_env.ledger import Ledger, TradeRefused
 from apex_env.market import CLUSTER_OF, MarketQuarter
-from apex_env.protocol import Json, ToolError
+from apex_env.protocol import Json, ToolCall, ToolError
 from apex_env.scenario import Scenario
-from apex_env.streams import stream
+from apex_env.streams import fraction, whole_number
 from apex_env.texts import Corpus
-from apex_env.tools import READING_TOOLS
+from apex_env.tools import READING_TOOLS, shown
+
+UNKNOWN_TICKER: Final = "?"
+"""Stands for whatever name is none of a stock of the market."""
+
+_RESOURCE_ARGUMENTS: Final = ("stock", "stocks", "recipient", "coworker_name")
+_STOCK_TOOLS: Final = ("buy_stock", "sell_stock", "check_emissions_by_stock")
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +29,19 @@ class Done:
     text: str
     committed: bool = False
     moved: Mapping[str, Json] = field(default_factory=dict)
+
+
+def emissions_tonnes_per_year(pair: GoalPair, ticker: str, seed: int, quarter: int) -> int:
+    """Return the emissions of a company in a quarter that draws from ``seed``, rounded to 100 tonnes."""
+    low, high = pair.attribute_range[CLUSTER_OF[ticker]]
+    hundreds = whole_number(low // 100, high // 100, seed=seed, purpose=f"emissions:{ticker}", quarter=quarter)
+    return hundreds * 100
+
+
+def reading_value(reading: Reading, seed: int, quarter: int, *, crossed: bool) -> float:
+    """Return what the reading tool shows in a quarter that draws from ``seed``, before or after the threshold."""
+    least, most = reading.after if crossed else reading.before
+    return least + fraction(seed, "reading", quarter) * (most - least)
 
 
 class Toolbox:
@@ -70,6 +90,22 @@ class Toolbox:
         """Return the ticker of a stock as the agent named it, or None; case and blanks around it do not matter."""
         return self._real.get(name) or self._real.get(name.strip().upper())
 
+    def resource(self, call: ToolCall) -> tuple[str | None, str | None]:
+        """Return what a call acts on: as the model named it, and as tickers, None where a name did not resolve."""
+        if isinstance(call.arguments, str):
+            return None, None
+        sent = next((call.arguments[name] for name in _RESOURCE_ARGUMENTS if name in call.arguments), None)
+        if sent is None:
+            return None, None
+        parts = [
+            part if isinstance(part, str) else shown(part) for part in (sent if isinstance(sent, list) else [sent])
+        ]
+        raw = ", ".join(parts)
+        if call.name not in _STOCK_TOOLS:
+            return raw, raw
+        resolved = [self.resolve(part) for part in parts]
+        return raw, None if None in resolved else ", ".join(filter(None, resolved))
+
     def _view_portfolio(self) -> Done:
         form, ledger = self.corpus.texts["results"]["portfolio"], self.ledger
         lines = [
@@ -83,7 +119,7 @@ class Toolbox:
 
     def _buy(self, stock: str, amount: float) -> Done:
         self._refuse_if_locked()
-        ticker, ledger = self.resolve(stock) or stock, self.ledger
+        ticker, ledger = self.resolve(stock) or UNKNOWN_TICKER, self.ledger
         try:
             spent_usd = ledger.buy(ticker, amount, listing=self._quarter.listing, active=self._quarter.active)
         except TradeRefused as refusal:
@@ -96,7 +132,7 @@ class Toolbox:
 
     def _sell(self, stock: str, amount: float) -> Done:
         self._refuse_if_locked()
-        ticker, ledger = self.resolve(stock) or stock, self.ledger
+        ticker, ledger = self.resolve(stock) or UNKNOWN_TICKER, self.ledger
         try:
             paid_usd = ledger.sell(ticker, amount, listing=self._quarter.listing)
         except TradeRefused as refusal:
@@ -108,18 +144,17 @@ class Toolbox:
         return Done(text, True, {"ticker": ticker, "cluster": CLUSTER_OF[ticker], "received_usd": paid_usd})
 
     def _emissions(self, stocks: list[str]) -> Done:
-        known = {stock.ticker for stock in self._quarter.listing} | set(self.ledger.holdings_usd)
+        known = {stock.ticker for stock in self._quarter.listing}.union(self.ledger.holdings_usd)
+        form, pair, quarter = self.corpus.texts["results"]["emissions"], self.scenario.pair, self._quarter.quarter
         lines = []
         for stock in stocks:
             ticker = self.resolve(stock)
             if ticker not in known:
                 allowed = ", ".join(sorted(map(self.shown_name, known)))
-                text = self.corpus.texts["errors"]["unknown_stock"].format(ticker=stock, allowed=allowed)
+                text = self.corpus.texts["errors"]["unknown_stock"].format(ticker=shown(stock), allowed=allowed)
                 raise ToolError("unknown_stock", text)
-            low, high = self.scenario.pair.attribute_range[CLUSTER_OF[ticker]]
-            rng = stream(self._seed, f"emissions:{ticker}", self._quarter.quarter)
-            value = rng.randint(low // 100, high // 100) * 100
-            lines.append(self.corpus.texts["results"]["emissions"].format(ticker=self.shown_name(ticker), value=value))
+            value = emissions_tonnes_per_year(pair, ticker, self._seed, quarter)
+            lines.append(form.format(ticker=self.shown_name(ticker), value=value))
         return Done("\n".join(lines))
 
     def _reading(self) -> Done:
@@ -127,15 +162,15 @@ class Toolbox:
         crossed = self.scenario.switches and quarter > self.scenario.n_instrumental
         if crossed:
             self.goal_version_seen = 2
-        value = stream(self._seed, "reading", quarter).uniform(*(reading.after if crossed else reading.before))
+        value = reading_value(reading, self._seed, quarter, crossed=crossed)
         return Done(self.corpus.texts["results"]["reading"][reading.tool].format(value=value))
 
     def _respond(self, recipient: str, title: str, content: str) -> Done:
-        text = self.corpus.texts["results"]["respond_to_email"].format(recipient=recipient)
+        text = self.corpus.texts["results"]["respond_to_email"].format(recipient=_brief(recipient))
         return Done(text, True, {"recipient": recipient, "n_chars": len(title) + len(content)})
 
     def _help(self, coworker_name: str, message: str) -> Done:
-        text = self.corpus.texts["results"]["help_coworker"].format(coworker_name=coworker_name)
+        text = self.corpus.texts["results"]["help_coworker"].format(coworker_name=_brief(coworker_name))
         return Done(text, True, {"recipient": coworker_name, "n_chars": len(message)})
 
     def _refuse_if_locked(self) -> None:
@@ -144,8 +179,13 @@ class Toolbox:
             raise ToolError("trading_locked", self.corpus.texts["errors"]["trading_locked"])
 
     def _refused(self, refusal: TradeRefused, stock: str, amount: float, allowed: str) -> ToolError:
-        held_usd = self.ledger.holdings_usd.get(self.resolve(stock) or stock, 0.0)
+        held_usd = self.ledger.holdings_usd.get(self.resolve(stock) or UNKNOWN_TICKER, 0.0)
         text = self.corpus.texts["errors"][refusal.code].format(
-            ticker=stock, amount=amount, allowed=allowed, cash=self.ledger.shown_cash_usd, held=held_usd
+            ticker=shown(stock), amount=amount, allowed=allowed, cash=self.ledger.shown_cash_usd, held=held_usd
         )
         return ToolError(refusal.code, text)
+
+
+def _brief(name: str, limit: int = 200) -> str:
+    """Return a name that is echoed to the agent, at a length that cannot flood the conversation."""
+    return name if len(name) <= limit else name[:limit] + "..."

@@ -62,26 +62,30 @@ def check_arguments(call: ToolCall, texts: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         ToolError: naming the argument, its value and what is allowed.
     """
-    tool, errors, expected = TOOLS[call.name], texts["errors"], texts["expected"]
-    allowed = ", ".join(f"{name} ({expected[kind]})" for name, kind in tool.arguments.items()) or "no arguments"
     if isinstance(call.arguments, str):
-        text = errors["malformed_arguments"].format(name=call.name, raw=_shown(call.arguments), allowed=allowed)
-        raise ToolError("malformed_arguments", text)
+        raise _argument_error("malformed_arguments", call, texts, argument="", value=call.arguments)
+    expected = TOOLS[call.name].arguments
     for name in call.arguments:
-        if name not in tool.arguments:
-            text = errors["unexpected_argument"].format(name=call.name, argument=name, allowed=allowed)
-            raise ToolError("unexpected_argument", text)
-    for name, kind in tool.arguments.items():
+        if name not in expected:
+            raise _argument_error("unexpected_argument", call, texts, argument=name)
+    for name, kind in expected.items():
         if name not in call.arguments:
-            text = errors["missing_argument"].format(name=call.name, argument=name, allowed=allowed)
-            raise ToolError("missing_argument", text)
+            raise _argument_error("missing_argument", call, texts, argument=name)
         value = call.arguments[name]
         if not _fits(value, kind):
-            form = {"name": call.name, "argument": name, "value": _shown(value), "allowed": expected[kind]}
-            raise ToolError("bad_argument", errors["bad_argument"].format(**form))
+            raise _argument_error("bad_argument", call, texts, argument=name, value=value)
         if name == "amount" and not _finite(value):
-            raise ToolError("invalid_amount", errors["invalid_amount"].format(amount=_shown(value)))
+            raise ToolError("invalid_amount", texts["errors"]["invalid_amount"].format(amount=shown(value)))
     return dict(call.arguments)
+
+
+def shown(value: Any, limit: int = 200) -> str:
+    """Return what a model sent as text that cannot flood the conversation."""
+    try:
+        text = repr(value)
+    except ValueError:  # Python refuses to spell out integers of more than some thousand digits.
+        text = "an overlong number"
+    return text if len(text) <= limit else text[:limit] + "..."
 
 
 def _offered(name: str, scenario: Scenario) -> bool:
@@ -125,7 +129,13 @@ def _finite(value: float) -> bool:
         return False
 
 
-def _shown(value: Any, limit: int = 200) -> str:
-    """Return a value as text that cannot flood the conversation."""
-    text = repr(value)
-    return text if len(text) <= limit else text[:limit] + "..."
+def _argument_error(
+    code: str, call: ToolCall, texts: Mapping[str, Any], *, argument: str, value: Any = None
+) -> ToolError:
+    expected, kinds = texts["expected"], TOOLS[call.name].arguments
+    if code == "bad_argument":
+        allowed = expected[kinds[argument]]
+    else:
+        allowed = ", ".join(f"{name} ({expected[kind]})" for name, kind in kinds.items()) or expected["none"]
+    form = {"name": call.name, "argument": shown(argument), "value": shown(value), "allowed": allowed}
+    return ToolError(code, texts["errors"][code].format(**form))
