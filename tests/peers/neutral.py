@@ -22,10 +22,10 @@ class Arrival:
     index: int
     """Place in the order of arrival, from 0."""
     attempt: int
-    """How many requests with the same canonical body came before."""
+    """How many requests with the same digest came before."""
     protocol: Protocol
     digest: str
-    """BLAKE2b of the body with sorted keys, in hex; equal bodies have equal digests."""
+    """BLAKE2b of the body with sorted keys, in hex. Whether the answer is streamed does not count."""
     headers: Mapping[str, str]
     """As sent, keys in lower case; the authorisation is there too."""
     body: Json

@@ -117,7 +117,8 @@ class Service:
             return self._refuse(arrival, entry, rejected.error)
 
     def _arrival(self, wire: Wire, headers: Mapping[str, str], body: Json, raw: bytes) -> Arrival:
-        digest = hashlib.blake2b(canonical(body) if body else raw, digest_size=16).hexdigest()
+        asked = {name: value for name, value in body.items() if name not in ("stream", "stream_options")}
+        digest = hashlib.blake2b(canonical(asked) if asked else raw, digest_size=16).hexdigest()
         attempt = self._attempts[digest]
         self._attempts[digest] += 1
         lower = {name.lower(): value for name, value in headers.items()}
