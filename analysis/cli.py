@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
 from typing import Final
 
 COMMANDS: Final[dict[str, tuple[str, str]]] = {
+    "run": ("experiments.run", "play a grid of runs; a Hydra application, so overrides and --multirun work"),
     "replay": ("experiments.replay", "drive the firm with recorded decisions and compare the books"),
     "score": ("analysis.score", "score recorded runs, one row a run and one a cell"),
     "figures": ("analysis.plots", "draw the figures of recorded runs, each with its table"),
@@ -25,7 +27,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     if name not in COMMANDS:
         print(f"apex: there is no command {name!r}; the commands are: {', '.join(COMMANDS)}", file=sys.stderr)
         return 2
-    return int(import_module(COMMANDS[name][0]).main(rest))
+    try:
+        return int(import_module(COMMANDS[name][0]).main(rest))
+    except BrokenPipeError:
+        # Whoever read our output has gone, as `head` does; Python would complain once more while it exits.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
 
 
 def _usage() -> str:

@@ -1,0 +1,195 @@
+"""Owns the validation of a configuration: from plain data to frozen values, with every error naming key and place."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any, Final, get_args
+
+from apex_env.streams import check_seed
+from apex_env.texts import CORPUS_DIR, Corpus, CorpusError, load_corpus
+from experiments.errors import InputError
+from experiments.record import Sync
+from experiments.treatment import ModelConfig, RunSpec, Treatment, expand, plan_runs
+
+KEYS: Final = (
+    "name about results_dir models parents target treatment grid blocks seeds n_phases margin shard concurrency sync "
+    "corpus"
+).split()
+FACTORS: Final = tuple(spec.name for spec in fields(Treatment) if spec.name != "corpus")
+"""What a treatment can vary; the corpus is a field of its own."""
+_MODEL_KEYS: Final = tuple(spec.name for spec in fields(ModelConfig))
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """A validated configuration."""
+
+    name: str
+    about: str
+    root: Path
+    """Folder of the experiment's records."""
+    runs: tuple[RunSpec, ...]
+    models: tuple[ModelConfig, ...]
+    margin: float
+    concurrency: int
+    sync: Sync
+    corpus: Corpus
+    n_phases: int
+
+
+def validate(data: Mapping[str, Any]) -> Settings:
+    """Return the settings of a configuration, its runs planned.
+
+    Raises:
+        InputError: naming key, value and what is allowed.
+    """
+    check_keys(data, KEYS, "")
+    models = _models(data["models"], "models")
+    parents = _models(data["parents"], "parents")
+    if not models:
+        raise InputError("models is empty: name at least one with model=NAME")
+    corpus, sha256 = _corpus(data["corpus"])
+    treatments = [replace(one, corpus=sha256) for one in _treatments(data)]
+    runs = plan_runs(
+        models,
+        treatments,
+        seeds=_seeds(data["seeds"]),
+        n_phases=_whole(data["n_phases"], "n_phases", 1),
+        parents={parent.name: parent for parent in parents},
+    )
+    name = str(data["name"])
+    if not _NAME.fullmatch(name) or name.startswith("_"):
+        raise InputError(f"name {name!r} is not allowed: letters, digits, '.', '_' and '-', as the name of a folder")
+    if data["sync"] not in get_args(Sync):
+        raise InputError(f"sync {data['sync']!r} is not allowed: {', '.join(get_args(Sync))}")
+    return Settings(
+        name=name,
+        about=str(data["about"]),
+        root=Path(str(data["results_dir"])) / name,
+        runs=tuple(_shard(runs, data["shard"])),
+        models=tuple(models),
+        margin=_fraction(data["margin"], "margin"),
+        concurrency=_whole(data["concurrency"], "concurrency", 1),
+        sync=data["sync"],
+        corpus=corpus,
+        n_phases=data["n_phases"],
+    )
+
+
+def check_keys(data: Mapping[str, Any], known: Sequence[str], place: str) -> None:
+    """Refuse a key that is not known.
+
+    Raises:
+        InputError: naming the key, its place, the nearest match and what is allowed.
+    """
+    for key in data:
+        if key not in known:
+            where = f" in {place}" if place else ""
+            raise InputError(f"key {key!r}{where} is not known{nearest(str(key), known)}; allowed: {', '.join(known)}")
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """Return a hint at the nearest known word, or nothing.
+
+    >>> nearest("n_instrumetal", ["n_instrumental", "seed"])
+    ", did you mean 'n_instrumental'?"
+    """
+    close = difflib.get_close_matches(word, list(known), n=1)
+    return f", did you mean {close[0]!r}?" if close else ""
+
+
+def _models(data: Any, place: str) -> list[ModelConfig]:
+    models = []
+    for key, entry in _mapping(data, place).items():
+        check_keys(_mapping(entry, f"{place}.{key}"), _MODEL_KEYS, f"{place}.{key}")
+        missing = [name for name in ("name", "adapter", "model") if not entry.get(name)]
+        if missing:
+            raise InputError(f"{place}.{key} needs {' and '.join(missing)}")
+        models.append(ModelConfig(**entry))
+    names = [model.name for model in models]
+    if len(set(names)) < len(names):
+        raise InputError(f"two models of {place} have the same name: {', '.join(names)}")
+    return models
+
+
+def _treatments(data: Mapping[str, Any]) -> list[Treatment]:
+    fixed, grid = _levels(data["treatment"], "treatment"), _levels(data["grid"], "grid")
+    blocks = _mapping(data["blocks"], "blocks")
+    blocks = {f"blocks.{name}": _levels(block, f"blocks.{name}") for name, block in blocks.items()}
+    treatments: dict[Treatment, None] = {}
+    for place, block in (blocks or {"grid": {}}).items():
+        levels = {**grid, **block}
+        both = [name for name in levels if name in fixed]
+        if both:
+            raise InputError(f"factor {both[0]!r} stands in treatment and in {place}: leave one of the two out")
+        for name, values in levels.items():
+            if not isinstance(values, list) or not values:
+                raise InputError(f"{place}.{name} is {values!r}: a list of levels is expected, such as [{values}]")
+        treatments |= dict.fromkeys(expand(levels, fixed))
+    return list(treatments)
+
+
+def _levels(data: Any, place: str) -> dict[str, Any]:
+    """Return the factors that are set; null leaves a factor at its default."""
+    check_keys(_mapping(data, place), FACTORS, place)
+    return {name: value for name, value in data.items() if value is not None}
+
+
+def _corpus(folder: Any) -> tuple[Corpus, str | None]:
+    """Return the corpus, and its hash where it is not the embedded one."""
+    try:
+        corpus = load_corpus(CORPUS_DIR if folder is None else Path(str(folder)))
+    except CorpusError as error:
+        raise InputError(str(error)) from error
+    return corpus, None if folder is None else corpus.digest
+
+
+def _seeds(value: Any) -> list[int]:
+    if isinstance(value, int) and not isinstance(value, bool):
+        if value < 1:
+            raise InputError(f"seeds {value} is not allowed: a number of 1 or more, or a list of seeds")
+        value = list(range(1, value + 1))
+    if not isinstance(value, list) or not value:
+        raise InputError(f"seeds {value!r} is not allowed: a number n for seeds 1 to n, or a list of seeds")
+    try:
+        seeds = [check_seed(seed, "seeds:") for seed in value]
+    except ValueError as error:
+        raise InputError(str(error)) from error
+    if len(set(seeds)) < len(seeds):
+        raise InputError(f"seeds {value!r} names a seed twice")
+    return seeds
+
+
+def _shard(runs: list[RunSpec], shard: Any) -> list[RunSpec]:
+    """Return the k-th of n parts; runs that share an instrumental phase stay together."""
+    if shard is None:
+        return runs
+    found = re.fullmatch(r"(\d+)/(\d+)", str(shard))
+    if not found or not 1 <= int(found[1]) <= int(found[2]):
+        raise InputError(f"shard {shard!r} is not allowed: k/n with 1 <= k <= n, such as 1/4")
+    k, n = int(found[1]), int(found[2])
+    clusters = {cluster: place for place, cluster in enumerate(dict.fromkeys(run.cluster_id for run in runs))}
+    return [run for run in runs if clusters[run.cluster_id] % n == k - 1]
+
+
+def _mapping(value: Any, place: str) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise InputError(f"{place} is {value!r}: a mapping is expected")
+    return value
+
+
+def _whole(value: Any, name: str, least: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise InputError(f"{name} {value!r} is not allowed: a whole number of {least} or more")
+    return value
+
+
+def _fraction(value: Any, name: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1:
+        raise InputError(f"{name} {value!r} is not allowed: a number between 0 and 1")
+    return float(value)

@@ -1,0 +1,114 @@
+"""Owns the check of a command line before Hydra runs: what does not compose is said in a line, and nothing written."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from experiments.config import nearest
+
+_SECRET_VALUE: Final = re.compile(r"\b(sk-|sk_|xox|ghp_|AIza|Bearer )[A-Za-z0-9_\-]{8,}")
+_SECRET_KEY: Final = re.compile(
+    r"(?i)(^|[._])(api_?keys?|secrets?|passwords?|(api|auth|access|bearer)_?tokens?|token|authorization|credentials?)$"
+)
+
+
+def secret_in(argv: Sequence[str]) -> str:
+    """Return what is wrong if an override looks like a key; the value itself is never repeated.
+
+    >>> secret_in(["model=openai", "models.openai.service.api_key=sk-12345678"])
+    "override 'models.openai.service.api_key' looks like a key: name the environment variable that holds it instead"
+    >>> secret_in(["models.openai.service.api_key_env=MY_KEY", "models.openai.params.max_tokens=100"])
+    ''
+    """
+    for word in argv:
+        key, _, value = word.lstrip("+~").partition("=")
+        named = _SECRET_KEY.search(key) and value not in ("", "null")
+        if named or _SECRET_VALUE.search(word):
+            shown = repr(key) if "=" in word and not _SECRET_VALUE.search(key) else "on this command line"
+            return f"override {shown} looks like a key: name the environment variable that holds it instead"
+    return ""
+
+
+def problem_in(argv: Sequence[str], conf_dir: Path) -> str:
+    """Return what is wrong with a command line's overrides in one line, or nothing.
+
+    Of a sweep, every value is tried beside the first values of the others.
+
+    Args:
+        argv: the words after ``apex run``.
+        conf_dir: the folder of the configuration.
+    """
+    from hydra import initialize_config_dir
+    from hydra._internal.utils import get_args_parser
+    from hydra.errors import HydraException
+    from omegaconf.errors import OmegaConfBaseException
+
+    arguments = get_args_parser().parse_args(list(argv))
+    if arguments.config_dir or arguments.config_path or arguments.config_name:
+        return ""
+    with initialize_config_dir(str(conf_dir), version_base="1.3"):
+        try:
+            for overrides in _single_overrides(arguments.overrides):
+                _compose(overrides)
+        except (HydraException, OmegaConfBaseException) as error:
+            return _told(error, arguments.overrides)
+    return ""
+
+
+def _compose(overrides: Sequence[str]) -> Mapping[str, Any]:
+    from hydra import compose
+    from omegaconf import OmegaConf
+
+    plain = OmegaConf.to_container(compose("config", overrides=list(overrides)), resolve=False)
+    return {str(key): value for key, value in plain.items()} if isinstance(plain, dict) else {}
+
+
+def _single_overrides(overrides: Sequence[str]) -> Iterator[list[str]]:
+    """Iterate over command lines without sweeps that together hold every value of every override."""
+    from hydra.core.override_parser.overrides_parser import OverridesParser
+
+    parsed = OverridesParser.create().parse_overrides(list(overrides))
+    kept = [one for one in parsed if not one.get_key_element().startswith("hydra")]
+    values = [list(one.sweep_string_iterator()) if one.is_sweep_override() else [None] for one in kept]
+
+    def line(place: int, value: str | None) -> list[str]:
+        words = []
+        for i, one in enumerate(kept):
+            chosen = value if i == place else values[i][0]
+            words.append(one.input_line or "" if chosen is None else f"{one.get_key_element()}={chosen}")
+        return words
+
+    yield line(-1, None)
+    for place, choices in enumerate(values):
+        for value in choices[1:]:
+            yield line(place, value)
+
+
+def _told(error: Exception, overrides: Sequence[str]) -> str:
+    """Return the error in one line, with the nearest key or option that there is."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    text = lines[0] if lines else type(error).__name__
+    unknown = re.search(r"Could not override '([^']+)'", text)
+    if unknown:
+        known = list(_flat_keys(_compose([])))
+        key = unknown[1]
+        siblings = sorted(one for one in known if one.rpartition(".")[0] == key.rpartition(".")[0])
+        allowed = f"; allowed there: {', '.join(one.rpartition('.')[2] for one in siblings)}" if siblings else ""
+        return f"key {key!r} is not known{nearest(key, known)}{allowed}"
+    option = re.search(r"Could not find '([^']+)'", text)
+    if option:
+        options = next((line for line in lines if line.startswith("Available options")), "")
+        names = [line for line in lines[lines.index(options) + 1 :] if " " not in line] if options else []
+        group, _, wanted = option[1].partition("/")
+        return f"{group}={wanted} is not known{nearest(wanted, names)}; {group} can be: {', '.join(names)}"
+    return text
+
+
+def _flat_keys(data: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
+    for key, value in data.items():
+        yield f"{prefix}{key}"
+        if isinstance(value, Mapping):
+            yield from _flat_keys(value, f"{prefix}{key}.")

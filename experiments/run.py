@@ -1,0 +1,84 @@
+"""Owns the Hydra side of `apex run`: from the command line to validated settings; DictConfig never leaves this file."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from experiments.config import Settings, validate
+from experiments.errors import InputError
+from experiments.overrides import problem_in, secret_in
+from experiments.progress import Progress
+from experiments.sweep import Report, Sweep, run_sweep
+
+CONF_DIR: Final = Path(__file__).parent.parent / "conf"
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run ``apex run OVERRIDES`` and return its exit code: 0 complete, 1 something is left to do, 2 bad input."""
+    import hydra
+    from omegaconf import DictConfig, OmegaConf
+
+    OmegaConf.register_new_resolver("apex_pid", os.getpid, replace=True)
+    sys.argv = ["apex run", *argv]
+    problem = secret_in(argv) or problem_in(argv, CONF_DIR)
+    if problem:
+        print(f"apex run: {problem}", file=sys.stderr)
+        return 2
+    codes: list[int] = []
+
+    def job(config: DictConfig) -> None:
+        plain = OmegaConf.to_container(config, resolve=True)
+        if not isinstance(plain, dict):
+            raise InputError(f"the configuration is {type(plain).__name__}: a mapping is expected")
+        codes.append(run_job({str(key): value for key, value in plain.items()}))
+
+    hydra.main(version_base="1.3", config_path=str(CONF_DIR), config_name="config")(job)()
+    return max(codes, default=0)
+
+
+def run_job(data: Mapping[str, Any]) -> int:
+    """Validate one configuration, play it, and return its exit code."""
+    try:
+        settings = validate(data)
+    except InputError as error:
+        print(f"apex run: {error}", file=sys.stderr)
+        return 2
+    report = play_settings(settings)
+    print(told(settings, report))
+    return 0 if report.complete else 1
+
+
+def play_settings(settings: Settings) -> Report:
+    """Play the runs of validated settings, with progress on standard error."""
+    from experiments.models import build_model
+
+    progress = Progress(settings.runs)
+    sweep = Sweep(
+        root=settings.root,
+        runs=settings.runs,
+        build_model=build_model,
+        concurrency=settings.concurrency,
+        sync=settings.sync,
+        corpus=settings.corpus,
+        notes={"name": settings.name, "about": settings.about, "margin": settings.margin},
+    )
+    try:
+        return asyncio.run(run_sweep(sweep, progress))
+    finally:
+        progress.show(last=True)
+
+
+def told(settings: Settings, report: Report) -> str:
+    """Return what a finished sweep says: outcomes, problems, and how to go on."""
+    counts = ", ".join(f"{n} {name}" for name, n in sorted(report.outcomes.items()))
+    lines = [f"{len(settings.runs)} runs of {settings.name}: {counts}", *report.problems]
+    lines.append(f"records: {settings.root}")
+    if not report.complete:
+        lines.append(f"stopped: {report.stopped}" if report.stopped else "not everything is done")
+        lines.append("The same command goes on from here.")
+    return "\n".join(lines)
