@@ -23,6 +23,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     if not words or words[0] in ("-h", "--help", "help"):
         print(_usage())
         return 0
+    if words[0] == "-sc":
+        return _complete(words)
     name, *rest = words
     if name not in COMMANDS:
         print(f"apex: there is no command {name!r}; the commands are: {', '.join(COMMANDS)}", file=sys.stderr)
@@ -33,6 +35,16 @@ def main(argv: Sequence[str] | None = None) -> int:
         # Whoever read our output has gone, as `head` does; Python would complain once more while it exits.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+
+
+def _complete(words: Sequence[str]) -> int:
+    """Answer a shell in which ``eval "$(apex run -sc install=bash)"`` was said: commands, then what Hydra knows."""
+    line = os.environ.get("COMP_LINE", "")
+    if line.split()[1:2] != ["run"]:
+        print(" ".join(COMMANDS))
+        return 0
+    os.environ["COMP_LINE"] = line.replace(" run", "", 1)
+    return int(import_module(COMMANDS["run"][0]).main(words))
 
 
 def _usage() -> str:

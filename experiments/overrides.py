@@ -47,7 +47,7 @@ def problem_in(argv: Sequence[str], conf_dir: Path) -> str:
     from omegaconf.errors import OmegaConfBaseException
 
     arguments = get_args_parser().parse_args(list(argv))
-    if arguments.config_dir or arguments.config_path or arguments.config_name:
+    if arguments.shell_completion or arguments.config_dir or arguments.config_path or arguments.config_name:
         return ""
     with initialize_config_dir(str(conf_dir), version_base="1.3"):
         try:

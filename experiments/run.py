@@ -24,7 +24,8 @@ def main(argv: Sequence[str]) -> int:
     from omegaconf import DictConfig, OmegaConf
 
     OmegaConf.register_new_resolver("apex_pid", os.getpid, replace=True)
-    sys.argv = ["apex run", *argv]
+    # Completion is bound to the name of the command, which is its first word alone.
+    sys.argv = ["apex" if "-sc" in argv else "apex run", *argv]
     problem = secret_in(argv) or problem_in(argv, CONF_DIR)
     if problem:
         print(f"apex run: {problem}", file=sys.stderr)
