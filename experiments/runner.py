@@ -160,6 +160,7 @@ def run_header(job: Job, firm: ApexFirm) -> dict[str, Any]:
         "cell_id": spec.cell_id,
         "cluster_id": spec.cluster_id,
         "baseline_id": baseline.run_id if baseline is not None else None,
+        "baseline_cell_id": baseline.cell_id if baseline is not None else None,
         "is_phase": spec.is_phase,
         "environment": {"name": firm.name, "version": firm.version},
         "benchmark_version": benchmark_version(),
