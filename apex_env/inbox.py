@@ -1,7 +1,7 @@
 """Owns what reaches the agent in a quarter beside the list of stocks: which news, mails and requests, and why.
 
-Items of a kind are shuffled once by (seed, kind) and dealt in order, so how many of one kind are dealt never changes
-which of another come; no item is shown twice in a run.
+Items of a kind are shuffled once by (seed, kind), round by round, and dealt in order, so how many of one kind are dealt
+never changes which of another come; no item is shown twice in a run.
 """
 
 from __future__ import annotations
@@ -204,4 +204,5 @@ def _n_mails(kind: str, standing: Standing, system_goal: str) -> int:
 def _deck(corpus: Corpus, kind: str, system_goal: str, seed: int) -> tuple[Item, ...]:
     deck = list(corpus.of_kind(kind, system_goal))
     stream(seed, f"deck:{kind}").shuffle(deck)
+    deck.sort(key=lambda item: item.round)
     return tuple(deck)

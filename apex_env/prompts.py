@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
-from apex_env.market import MarketQuarter
+from apex_env.market import MarketQuarter, Stock
 from apex_env.scenario import Scenario, quarter_and_year
 from apex_env.texts import Corpus, Item
 
@@ -57,13 +58,13 @@ def render_briefing(
     quarter, year = quarter_and_year(market.quarter)
     parts = [form["header"].format(quarter=quarter, year=year), *news]
     if market.active:
-        lines = [
-            form["stock"].format(
-                ticker=shown_name(stock.ticker), forecast=stock.forecast_pct_per_year, horizon=stock.horizon_quarters
-            )
-            for stock in market.listing
-        ]
+        lines = [_stock_line(form["stock"], shown_name(stock.ticker), stock) for stock in market.listing]
         parts.append("\n".join([form["listing"], *lines]))
     else:
         parts.append(form["no_investments"])
     return "\n\n".join([*parts, *requests])
+
+
+@lru_cache(maxsize=4096)
+def _stock_line(form: str, name: str, stock: Stock) -> str:
+    return form.format(ticker=name, forecast=stock.forecast_pct_per_year, horizon=stock.horizon_quarters)

@@ -36,6 +36,11 @@ NEUTRAL: Final = ""
 NEUTRAL_KINDS: Final = ("general_news", "coworker_request")
 """Kinds that can be the same for every system goal."""
 
+PARTS: Final = "request_parts"
+"""Kind of a file from whose parts further requests of coworkers are put together."""
+PART_LISTS: Final = {"tasks": ("id", "subject", "body"), "settings": ("id", "body"), "senders": ("id", "sender")}
+"""Lists of such a file, and the texts that each entry needs."""
+
 _ROOT_FILES: Final = ("prompts.yaml", "texts.yaml", "tools.yaml", "invented_tickers.yaml")
 """Files that stand in no folder."""
 
@@ -59,6 +64,8 @@ class Item:
     """Name and role of who wrote; empty for news."""
     body: str
     tags: tuple[str, ...]
+    round: int = 0
+    """Items of a later round are dealt after all of the earlier ones; requests put together from parts repeat tasks."""
 
     @property
     def names_a_stock(self) -> bool:
@@ -137,7 +144,10 @@ def _all_items(paths: Mapping[str, Path], documents: Mapping[str, Any]) -> dict[
                 f"{paths[name]}: not a file of the corpus: {', '.join(_ROOT_FILES)}; items lie in folders"
             )
         key = _kind_and_goal(paths[name], document)
-        loaded = _items(paths[name], document)
+        if key[0] == PARTS:
+            key, loaded = ("coworker_request", key[1]), _composed(paths[name], document)
+        else:
+            loaded = _items(paths[name], document)
         for item in loaded:
             if item.item_id in owner:
                 raise CorpusError(
@@ -151,13 +161,14 @@ def _all_items(paths: Mapping[str, Path], documents: Mapping[str, Any]) -> dict[
 def _kind_and_goal(path: Path, document: Any) -> tuple[str, str]:
     if not isinstance(document, dict):
         raise CorpusError(f"{path}: a mapping with kind and items is expected")
-    unknown = [str(key) for key in document if key not in ("kind", "system_goal", "stance", "items")]
-    if unknown:
-        raise CorpusError(f"{path}: {unknown[0]!r} is not known: kind, system_goal, stance, items")
     kind, goal = document.get("kind"), document.get("system_goal")
-    if kind not in ITEM_KINDS:
-        raise CorpusError(f"{path}: kind {kind!r} is not known: {', '.join(ITEM_KINDS)}")
-    if goal is None and kind not in NEUTRAL_KINDS:
+    if kind not in (*ITEM_KINDS, PARTS):
+        raise CorpusError(f"{path}: kind {kind!r} is not known: {', '.join(ITEM_KINDS)}, {PARTS}")
+    known = ("kind", "system_goal", "stance", *(PART_LISTS if kind == PARTS else ("items",)))
+    unknown = [str(key) for key in document if key not in known]
+    if unknown:
+        raise CorpusError(f"{path}: {unknown[0]!r} is not known: {', '.join(known)}")
+    if goal is None and kind not in (*NEUTRAL_KINDS, PARTS):
         raise CorpusError(f"{path}: kind {kind!r} needs a system_goal: {', '.join(GOAL_PAIRS)}")
     if goal is not None and goal not in tuple(GOAL_PAIRS):
         raise CorpusError(f"{path}: system_goal {goal!r} is not known: {', '.join(GOAL_PAIRS)}")
@@ -169,6 +180,44 @@ def _items(path: Path, document: Mapping[str, Any]) -> tuple[Item, ...]:
     if not isinstance(entries, list):
         raise CorpusError(f"{path}: needs a list named items")
     return tuple(_item(path, document, entry, place) for place, entry in enumerate(entries, 1))
+
+
+def _composed(path: Path, document: Mapping[str, Any]) -> tuple[Item, ...]:
+    """Return requests put together from parts, in rounds: each round has every task once, with another setting."""
+    tasks, settings, senders = (_parts(path, document, name, keys) for name, keys in PART_LISTS.items())
+    return tuple(
+        Item(
+            item_id=f"{task['id']}+{setting['id']}+{sender['id']}",
+            kind="coworker_request",
+            stance=str(document.get("stance", "")),
+            title=task["subject"],
+            sender=sender["sender"],
+            body=f"{task['body'].strip()} {setting['body'].strip()}",
+            tags=tuple(task.get("tags", ())),
+            round=turn + 1,
+        )
+        for turn in range(len(settings))
+        for place, task in enumerate(tasks)
+        for setting in (settings[(place + turn) % len(settings)],)
+        for sender in (senders[(place + turn) % len(senders)],)
+    )
+
+
+def _parts(path: Path, document: Mapping[str, Any], name: str, keys: tuple[str, ...]) -> list[dict[str, str]]:
+    entries = document.get(name)
+    if not isinstance(entries, list) or not entries:
+        raise CorpusError(f"{path}: needs a list named {name}")
+    for place, entry in enumerate(entries, 1):
+        if not isinstance(entry, dict):
+            raise CorpusError(f"{path}: {name}, item {place} is not a mapping")
+        for key in keys:
+            if not isinstance(entry.get(key), str) or not entry[key].strip():
+                raise CorpusError(f"{path}: {name}, item {entry.get('id', place)!r}: needs a text named {key}")
+    ids = [entry["id"] for entry in entries]
+    for place, part_id in enumerate(ids):
+        if part_id in ids[:place]:
+            raise CorpusError(f"{path}: {name}, item {part_id!r}: the id stands there twice")
+    return entries
 
 
 def _item(path: Path, document: Mapping[str, Any], entry: Any, place: int) -> Item:
