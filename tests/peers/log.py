@@ -44,7 +44,7 @@ class Entry:
     accepted: bool = False
     """The brain made a reply: the service has done the work and bills it."""
     answered: bool = False
-    """A good answer went out whole."""
+    """A good answer went out whole. Set just before its last byte."""
     outcome: Outcome = "open"
     fault: str | None = None
     status: int | None = None
@@ -79,7 +79,7 @@ class PeerLog:
             self.entries.append(entry)
 
     def finish(self, entry: Entry, done_s: float) -> None:
-        """Close a request and write it to the file, if there is one."""
+        """Close a request and write it to the file, if there is one; a later line for it counts."""
         entry.done_s = done_s
         if self.path is not None:
             line = json.dumps(asdict(entry))
@@ -168,11 +168,11 @@ def opened(arrival: Arrival, *, raw: str, pieces: Iterable[Any], arrived_s: floa
 
 
 def read_log(path: Path) -> PeerLog:
-    """The finished requests that a peer wrote to a file, in the order of arrival."""
-    entries = []
+    """The finished requests that a peer wrote to a file, in the order of arrival. The last line of each counts."""
+    entries: dict[int, Entry] = {}
     for line in path.read_text(encoding="utf-8").splitlines():
         values = json.loads(line)
         values["prompt"] = tuple(values["prompt"])
         values["usage"] = None if values["usage"] is None else Usage(**values["usage"])
-        entries.append(Entry(**values))
-    return PeerLog(entries=sorted(entries, key=lambda entry: entry.index))
+        entries[values["index"]] = Entry(**values)
+    return PeerLog(entries=[entries[index] for index in sorted(entries)])

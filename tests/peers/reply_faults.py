@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from tests.peers.faults import Fault
 from tests.peers.neutral import Call, Reply, Stop, Thinking
-from tests.peers.tokens import canonical
+from tests.peers.wire import arguments_text
 
 BROKEN_ARGUMENTS: Mapping[str, str] = {
     "trailing junk": '{}""',
@@ -116,8 +116,7 @@ def cut_call(label: Stop = "length", keep_frac: float = 0.5) -> Fault:
 
     def change(reply: Reply) -> Reply:
         calls = list(reply.calls) or [Call("buy_stock", {"stock": "XOM", "amount": 5_000_000})]
-        whole = calls[-1].arguments
-        text = whole if isinstance(whole, str) else canonical(dict(whole)).decode()
+        text = arguments_text(calls[-1].arguments)
         calls[-1] = replace(calls[-1], arguments=text[: max(1, int(len(text) * keep_frac))])
         return replace(reply, calls=tuple(calls), stop=label)
 

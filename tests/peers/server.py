@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -161,21 +161,22 @@ class Peer:
 
     async def _send(self, request: web.Request, out: Outgoing) -> web.StreamResponse:
         entry = out.entry
-        whole = False
+
+        def close() -> None:
+            """Just before the last byte, so that a client that has its answer finds it in the log."""
+            entry.status = out.status if out.sent_frac >= 1.0 else None
+            entry.answered = entry.outcome == "answered"
+            self.log.finish(entry, time.time())
+
         try:
             if out.wait_s:
                 await asyncio.sleep(out.wait_s)
-            response = await _written(request, out)
-            whole = out.sent_frac >= 1.0
-            return response
+            return await _written(request, out, close)
         except (asyncio.CancelledError, ConnectionError):
             if entry.outcome in ("answered", "rejected", "error"):
-                entry.outcome = "client_gone"
-            raise
-        finally:
-            entry.status = out.status if whole else None
-            entry.answered = whole and entry.outcome == "answered"
+                entry.outcome, entry.answered = "client_gone", False
             self.log.finish(entry, time.time())
+            raise
 
     async def _models(self, request: web.Request) -> web.StreamResponse:
         names = sorted(self.settings.models or {"peer-model"})
@@ -186,12 +187,18 @@ class Peer:
         return web.json_response({"error": {"message": f"no such path: {request.path}"}}, status=404)
 
 
-async def _written(request: web.Request, out: Outgoing) -> web.StreamResponse:
-    """Send the answer or the part of it that is to go out."""
+async def _written(request: web.Request, out: Outgoing, close: Callable[[], None]) -> web.StreamResponse:
+    """Send the answer or the part of it that is to go out.
+
+    Raises:
+        ConnectionError: The client was gone before the end.
+    """
     transport = request.transport
+    if transport is None or transport.is_closing():
+        raise ConnectionResetError("the client is gone")
     if out.sent_frac <= 0.0:
-        if transport is not None:
-            transport.abort() if out.reset else transport.close()
+        close()
+        transport.abort() if out.reset else transport.close()
         return web.Response()
     kind = "application/json" if out.events is None else "text/event-stream"
     response = web.StreamResponse(status=out.status, headers={"content-type": kind, **out.headers})
@@ -200,12 +207,14 @@ async def _written(request: web.Request, out: Outgoing) -> web.StreamResponse:
     if out.events is None:
         response.content_length = n_bytes
     await response.prepare(request)
-    left = int(n_bytes * out.sent_frac)
-    for piece in pieces if out.sent_frac >= 1.0 else [b"".join(pieces)[:left]]:
-        await response.write(piece)
     if out.sent_frac < 1.0:
-        if transport is not None:
-            transport.close()
+        await response.write(b"".join(pieces)[: int(n_bytes * out.sent_frac)])
+        close()
+        transport.close()
         return response
+    for piece in pieces[:-1]:
+        await response.write(piece)
+    close()
+    await response.write(pieces[-1])
     await response.write_eof()
     return response
