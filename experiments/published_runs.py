@@ -26,6 +26,10 @@ Outcome = Literal[
 TRADES: Final = ("buy_stock", "sell_stock")
 
 
+class LedgerError(ValueError):
+    """A ledger cannot be read, in whole or at a line; the text names file, line, run and place."""
+
+
 class Listed(NamedTuple):
     """A stock on a published list."""
 
