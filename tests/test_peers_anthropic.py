@@ -54,7 +54,7 @@ def results(content: Any) -> list[Any]:
     ]
 
 
-def test_a_tool_round_trip_carries_thinking_back():
+def test_a_tool_round_trip_carries_thinking_back() -> None:
     with Peer(trader) as peer:
 
         async def play(client: AsyncAnthropic) -> Any:
@@ -71,7 +71,7 @@ def test_a_tool_round_trip_carries_thinking_back():
     assert peer.log.prefix_share() == 1.0
 
 
-def test_a_stream_adds_up_to_the_whole_answer():
+def test_a_stream_adds_up_to_the_whole_answer() -> None:
     with Peer(trader) as peer:
 
         async def both(client: AsyncAnthropic) -> Any:
@@ -85,7 +85,7 @@ def test_a_stream_adds_up_to_the_whole_answer():
     assert streamed.usage.output_tokens == whole.usage.output_tokens
 
 
-def test_anthropic_input_tokens_leave_out_the_cached_ones():
+def test_anthropic_input_tokens_leave_out_the_cached_ones() -> None:
     system: Any = [{"type": "text", "text": "x" * 8000, "cache_control": {"type": "ephemeral"}}]
     with Peer(says("ok")) as peer:
 
@@ -99,7 +99,7 @@ def test_anthropic_input_tokens_leave_out_the_cached_ones():
     assert first.cache_creation.ephemeral_5m_input_tokens == 2007
 
 
-def test_usage_of_the_brain_is_reported_as_it_is():
+def test_usage_of_the_brain_is_reported_as_it_is() -> None:
     reply = Reply(text="ok", usage=Usage(fresh=3, cache_write_5m=12_304, output=550))
     with Peer(lambda view: reply) as peer:
         usage = using(peer, ask()).usage
@@ -126,7 +126,7 @@ ERRORS: list[tuple[Fault, type[anthropic.APIError], int | None, str | None]] = [
 @pytest.mark.parametrize(("fault", "kind", "status", "said"), ERRORS, ids=lambda value: getattr(value, "name", None))
 def test_service_faults_become_exceptions_of_the_sdk(
     fault: Fault, kind: type[anthropic.APIError], status: int | None, said: str | None
-):
+) -> None:
     with Peer(says("ok"), faults=[at(fault, 0)]) as peer:
         with pytest.raises(kind) as caught:
             using(peer, ask(), timeout=0.3)
@@ -137,7 +137,7 @@ def test_service_faults_become_exceptions_of_the_sdk(
     assert len(peer.log) == 2
 
 
-def test_a_prompt_over_the_context_window_is_refused():
+def test_a_prompt_over_the_context_window_is_refused() -> None:
     with Peer(says("ok"), settings=Settings(context_tokens=100)) as peer:
         assert using(peer, ask()).content[0].text == "ok"
         with pytest.raises(anthropic.BadRequestError, match="prompt is too long: 109 tokens > 100 maximum"):
@@ -146,7 +146,7 @@ def test_a_prompt_over_the_context_window_is_refused():
     assert peer.log.outcomes == {"answered": 1, "rejected": 1}
 
 
-def test_an_error_in_the_middle_of_a_stream_is_raised():
+def test_an_error_in_the_middle_of_a_stream_is_raised() -> None:
     with Peer(says("ok " * 40), faults=[at(faults.error_body_with_200(), 0)]) as peer:
 
         async def drain(client: AsyncAnthropic) -> int:
@@ -156,7 +156,7 @@ def test_an_error_in_the_middle_of_a_stream_is_raised():
             using(peer, drain)
 
 
-def test_a_stream_that_is_cut_is_raised():
+def test_a_stream_that_is_cut_is_raised() -> None:
     with Peer(says("ok " * 40), faults=[at(faults.drop_after(0.5), 0)]) as peer:
 
         async def drain(client: AsyncAnthropic) -> int:
@@ -167,7 +167,7 @@ def test_a_stream_that_is_cut_is_raised():
     assert (peer.log[0].accepted, peer.log[0].answered, peer.log[0].outcome) == (True, False, "dropped_after")
 
 
-def test_a_call_cut_short_has_an_empty_input_and_its_text_only_in_a_stream():
+def test_a_call_cut_short_has_an_empty_input_and_its_text_only_in_a_stream() -> None:
     fault = reply_faults.cut_call()
     with Peer(trader, faults=[at(fault, 0, 2), at(reply_faults.cut_call("calls"), 1)]) as peer:
         cut, labelled = (using(peer, ask(tools=TOOLS)) for _ in range(2))
@@ -195,14 +195,14 @@ def test_a_call_cut_short_has_an_empty_input_and_its_text_only_in_a_stream():
         ("list", []),
     ],
 )
-def test_broken_arguments_arrive_as_what_they_parse_to(kind: str, arrives: Any):
+def test_broken_arguments_arrive_as_what_they_parse_to(kind: str, arrives: Any) -> None:
     fault = reply_faults.raw_arguments(reply_faults.BROKEN_ARGUMENTS[kind])
     with Peer(trader, faults=[at(fault, 0)]) as peer:
         message = using(peer, ask(tools=TOOLS))
     assert [block.input for block in message.content if block.type == "tool_use"] == [arrives, {"stock": "BP"}]
 
 
-def test_refusals_eaten_budgets_and_empty_turns_have_their_stop_reasons():
+def test_refusals_eaten_budgets_and_empty_turns_have_their_stop_reasons() -> None:
     strikes = [reply_faults.refusal("No."), reply_faults.budget_eaten(), reply_faults.content(None)]
     with Peer(trader, faults=[at(fault, i) for i, fault in enumerate(strikes)]) as peer:
         refused, eaten, empty = (using(peer, ask(tools=TOOLS)) for _ in strikes)

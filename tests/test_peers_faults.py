@@ -23,23 +23,23 @@ def applied(fault: Fault, reply: Reply = REPLY) -> Reply:
     return fault.change(reply)
 
 
-def test_a_rule_by_place_strikes_these_places():
+def test_a_rule_by_place_strikes_these_places() -> None:
     schedule = Schedule((faults.at(faults.server_error(), 1, 3),))
     assert [bool(schedule.pick(arrival(i))) for i in range(5)] == [False, True, False, True, False]
 
 
-def test_the_first_rule_that_strikes_decides_until_it_is_spent():
+def test_the_first_rule_that_strikes_decides_until_it_is_spent() -> None:
     rules = (faults.when(faults.overloaded(), lambda a: True, times=2), faults.at(faults.server_error(), 1, 2))
     picked = [Schedule.pick(schedule, arrival(i)) for schedule in [Schedule(rules)] for i in range(4)]
     assert [fault.name if fault else None for fault in picked] == ["529", "529", "500", None]
 
 
-def test_first_attempts_are_struck_whatever_the_order():
+def test_first_attempts_are_struck_whatever_the_order() -> None:
     schedule = Schedule((faults.first_attempts(faults.unavailable(), 2),))
     assert [bool(schedule.pick(arrival(i, attempt=i // 2))) for i in range(6)] == [True] * 4 + [False] * 2
 
 
-def test_chance_depends_on_seed_request_and_attempt_alone():
+def test_chance_depends_on_seed_request_and_attempt_alone() -> None:
     rules = [faults.chance(faults.drop_after(), 0.3, seed=seed) for seed in (1, 1, 2)]
     struck = [[rule.strikes(arrival(index=i * n, digest=str(i))) for i in range(2000)] for n, rule in enumerate(rules)]
     assert struck[0] == struck[1] != struck[2]
@@ -48,7 +48,7 @@ def test_chance_depends_on_seed_request_and_attempt_alone():
 
 
 @pytest.mark.parametrize("kind", sorted(reply_faults.BROKEN_ARGUMENTS))
-def test_broken_arguments_are_no_json_object(kind: str):
+def test_broken_arguments_are_no_json_object(kind: str) -> None:
     text = reply_faults.BROKEN_ARGUMENTS[kind]
     try:
         assert not isinstance(json.loads(text), dict)
@@ -59,13 +59,13 @@ def test_broken_arguments_are_no_json_object(kind: str):
 
 
 @pytest.mark.parametrize("kind", sorted(reply_faults.ODD_AMOUNTS))
-def test_odd_amounts_are_sent_as_written(kind: str):
+def test_odd_amounts_are_sent_as_written(kind: str) -> None:
     text = reply_faults.ODD_AMOUNTS[kind]
     (call,) = applied(reply_faults.odd_amount(text)).calls
     assert call.arguments == f'{{"stock": "XOM", "amount": {text}}}'
 
 
-def test_a_call_is_cut_in_its_last_arguments_and_labelled_as_asked():
+def test_a_call_is_cut_in_its_last_arguments_and_labelled_as_asked() -> None:
     reply = applied(reply_faults.cut_call("calls"), Reply(calls=(Call("buy_stock", {"stock": "XOM"}),)))
     assert (reply.calls[0].arguments, reply.ends) == ('{"stock"', "calls")
     assert applied(reply_faults.cut_call()).ends == "length"
@@ -79,11 +79,11 @@ def test_a_call_is_cut_in_its_last_arguments_and_labelled_as_asked():
         (reply_faults.call_ids("same", id="x"), ["x", None]),
     ],
 )
-def test_call_ids_are_odd_as_asked(fault: Fault, ids: list[str | None]):
+def test_call_ids_are_odd_as_asked(fault: Fault, ids: list[str | None]) -> None:
     assert [call.id for call in applied(fault).calls] == ids
 
 
-def test_a_single_call_is_doubled_to_have_a_duplicate():
+def test_a_single_call_is_doubled_to_have_a_duplicate() -> None:
     reply = applied(reply_faults.call_ids("duplicate"), Reply(calls=(Call("finish_quarter"),)))
     assert [call.name for call in reply.calls] == ["finish_quarter"] * 2
 
@@ -102,11 +102,11 @@ def test_a_single_call_is_doubled_to_have_a_duplicate():
         (reply_faults.parallel(Call("a"), Call("b")), Reply(text="I buy.", calls=(Call("a"), Call("b")))),
     ],
 )
-def test_turns_are_changed_as_asked(fault: Fault, reply: Reply):
+def test_turns_are_changed_as_asked(fault: Fault, reply: Reply) -> None:
     assert applied(fault) == reply
 
 
-def test_calls_are_changed_as_asked():
+def test_calls_are_changed_as_asked() -> None:
     def arguments(fault: Fault) -> list[Any]:
         return [call.arguments for call in applied(fault).calls]
 
@@ -117,6 +117,6 @@ def test_calls_are_changed_as_asked():
     assert (odd.text, odd.calls[1].arguments) == ("I buy. \ud800", {"note": "\ud800"})
 
 
-def test_the_stop_reason_follows_from_the_reply_unless_it_is_named():
+def test_the_stop_reason_follows_from_the_reply_unless_it_is_named() -> None:
     assert [Reply(text="x").ends, REPLY.ends, Reply(refusal="x").ends] == ["end", "calls", "refusal"]
     assert Reply(calls=REPLY.calls, stop="end").ends == "end"

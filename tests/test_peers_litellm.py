@@ -60,7 +60,7 @@ def history(message: Any) -> list[Json]:
 
 
 @pytest.mark.parametrize("route", ROUTES)
-def test_a_tool_round_trip(route: str):
+def test_a_tool_round_trip(route: str) -> None:
     more: Json = {"tools": TOOLS}
     if route == "anthropic":
         more |= {"thinking": {"type": "enabled", "budget_tokens": 1024}, "max_tokens": 2048}
@@ -78,7 +78,7 @@ def test_a_tool_round_trip(route: str):
 
 
 @pytest.mark.parametrize("route", ROUTES)
-def test_a_stream_adds_up_to_the_whole_answer(route: str):
+def test_a_stream_adds_up_to_the_whole_answer(route: str) -> None:
     with Peer(trader) as peer:
 
         async def both() -> Any:
@@ -111,7 +111,7 @@ ERRORS: list[tuple[Fault, str]] = [
 
 @pytest.mark.parametrize("route", ROUTES)
 @pytest.mark.parametrize(("fault", "kind"), ERRORS, ids=lambda value: getattr(value, "name", None))
-def test_service_faults_become_exceptions_of_litellm(route: str, fault: Fault, kind: str):
+def test_service_faults_become_exceptions_of_litellm(route: str, fault: Fault, kind: str) -> None:
     with Peer(says("ok"), faults=[at(fault, 0)]) as peer:
         with pytest.raises(getattr(library(), kind)):
             asyncio.run(ask(peer, route, timeout=1))
@@ -119,7 +119,7 @@ def test_service_faults_become_exceptions_of_litellm(route: str, fault: Fault, k
 
 
 @pytest.mark.parametrize(("route", "status"), [("openai", 529), ("anthropic", 500)])
-def test_overload_keeps_its_status_by_one_route_only(route: str, status: int):
+def test_overload_keeps_its_status_by_one_route_only(route: str, status: int) -> None:
     with Peer(says("ok"), faults=[at(faults.overloaded(), 0)]) as peer:
         with pytest.raises(Exception, match="Overloaded") as caught:
             asyncio.run(ask(peer, route))
@@ -127,7 +127,7 @@ def test_overload_keeps_its_status_by_one_route_only(route: str, status: int):
 
 
 @pytest.mark.parametrize("route", ROUTES)
-def test_the_wait_that_the_service_asks_for_is_in_the_headers(route: str):
+def test_the_wait_that_the_service_asks_for_is_in_the_headers(route: str) -> None:
     with Peer(says("ok"), faults=[at(faults.rate_limited(2.5, "ms"), 0)]) as peer:
         with pytest.raises(library().RateLimitError) as caught:
             asyncio.run(ask(peer, route))

@@ -51,7 +51,7 @@ def respond(items: Any = "Quarter 1", **more: Any) -> Callable[[AsyncOpenAI], Aw
     return lambda client: client.responses.create(model="m", input=items, **more)
 
 
-def test_chat_plays_a_tool_round_trip():
+def test_chat_plays_a_tool_round_trip() -> None:
     with Peer(trader) as peer:
 
         async def play(client: AsyncOpenAI) -> Any:
@@ -71,7 +71,7 @@ def test_chat_plays_a_tool_round_trip():
     assert peer.log.prefix_share() == 1.0
 
 
-def test_a_chat_stream_adds_up_to_the_whole_answer():
+def test_a_chat_stream_adds_up_to_the_whole_answer() -> None:
     with Peer(trader) as peer:
 
         async def both(client: AsyncOpenAI) -> Any:
@@ -95,7 +95,7 @@ def test_a_chat_stream_adds_up_to_the_whole_answer():
     assert streamed.usage == whole.usage
 
 
-def test_responses_play_a_tool_round_trip_with_reasoning_carried_back():
+def test_responses_play_a_tool_round_trip_with_reasoning_carried_back() -> None:
     with Peer(trader) as peer:
 
         async def play(client: AsyncOpenAI) -> Any:
@@ -122,7 +122,7 @@ def test_responses_play_a_tool_round_trip_with_reasoning_carried_back():
     assert peer.log.prefix_share() == 1.0
 
 
-def test_a_responses_stream_adds_up_to_the_whole_answer():
+def test_a_responses_stream_adds_up_to_the_whole_answer() -> None:
     with Peer(trader) as peer:
 
         async def both(client: AsyncOpenAI) -> Any:
@@ -139,7 +139,7 @@ def test_a_responses_stream_adds_up_to_the_whole_answer():
     assert numbers == list(range(len(numbers)))
 
 
-def test_openai_input_tokens_include_the_cached_ones():
+def test_openai_input_tokens_include_the_cached_ones() -> None:
     long = [{"role": "system", "content": "x" * 8000}, {"role": "user", "content": "q"}]
     with Peer(says("ok"), settings=Settings(bills_cache_writes=True)) as peer:
 
@@ -174,7 +174,7 @@ ERRORS: list[tuple[Fault, type[openai.APIError], int | None, str | None]] = [
 @pytest.mark.parametrize(("fault", "kind", "status", "code"), ERRORS, ids=lambda value: getattr(value, "name", None))
 def test_service_faults_become_exceptions_of_the_sdk(
     ask: Any, fault: Fault, kind: type[openai.APIError], status: int | None, code: str | None
-):
+) -> None:
     with Peer(says("ok"), faults=[at(fault, 0)]) as peer:
         with pytest.raises(kind) as caught:
             using(peer, ask(), timeout=0.3)
@@ -185,7 +185,7 @@ def test_service_faults_become_exceptions_of_the_sdk(
     assert peer.log.faults == {fault.name: 1}
 
 
-def test_a_bad_parameter_is_named():
+def test_a_bad_parameter_is_named() -> None:
     with Peer(says("ok"), settings=Settings(unsupported=frozenset({"temperature"}))) as peer:
         with pytest.raises(openai.BadRequestError) as caught:
             using(peer, chat(temperature=0.5))
@@ -194,7 +194,7 @@ def test_a_bad_parameter_is_named():
     assert peer.log.outcomes == {"rejected": 1, "answered": 1}
 
 
-def test_a_wait_is_named_in_seconds_milliseconds_or_as_a_date():
+def test_a_wait_is_named_in_seconds_milliseconds_or_as_a_date() -> None:
     waits: list[Any] = ["seconds", "ms", "date"]
     rules = [at(faults.rate_limited(2.5, form), i) for i, form in enumerate(waits)]
     found: list[Json] = []
@@ -209,7 +209,7 @@ def test_a_wait_is_named_in_seconds_milliseconds_or_as_a_date():
 
 
 @pytest.mark.parametrize("fault", [faults.error_body_with_200(), faults.failed_with_200()], ids=lambda f: f.name)
-def test_an_error_with_status_200_reaches_the_caller_as_an_odd_body(fault: Fault):
+def test_an_error_with_status_200_reaches_the_caller_as_an_odd_body(fault: Fault) -> None:
     with Peer(says("ok"), faults=[at(fault, 0, 1)]) as peer:
         assert "error" in using(peer, chat()).model_extra
         answer = using(peer, respond())
@@ -217,7 +217,7 @@ def test_an_error_with_status_200_reaches_the_caller_as_an_odd_body(fault: Fault
     assert answer.status == ("failed" if fault.name == "200-failed" else None)
 
 
-def test_an_error_in_the_middle_of_a_stream_is_raised():
+def test_an_error_in_the_middle_of_a_stream_is_raised() -> None:
     with Peer(says("ok " * 40), faults=[at(faults.error_body_with_200(), 0, 1)]) as peer:
         for ask in (chat, respond):
 
@@ -228,12 +228,12 @@ def test_an_error_in_the_middle_of_a_stream_is_raised():
                 using(peer, drain)
 
 
-def test_a_page_with_status_200_is_not_taken_for_an_answer():
+def test_a_page_with_status_200_is_not_taken_for_an_answer() -> None:
     with Peer(says("ok"), faults=[at(faults.not_json(), 0)]) as peer:
         assert "Bad Gateway" in str(using(peer, chat()))
 
 
-def test_chat_shows_what_went_wrong_with_the_reply():
+def test_chat_shows_what_went_wrong_with_the_reply() -> None:
     strikes = [
         reply_faults.cut_call(),
         reply_faults.cut_call("calls"),
@@ -262,7 +262,7 @@ def test_chat_shows_what_went_wrong_with_the_reply():
     assert "\ud800" in json.loads(odd.message.tool_calls[0].function.arguments)["note"]
 
 
-def test_responses_show_what_went_wrong_with_the_reply():
+def test_responses_show_what_went_wrong_with_the_reply() -> None:
     strikes = [
         reply_faults.cut_call(),
         reply_faults.refusal("No."),

@@ -14,7 +14,9 @@ from tests.peers.examples import SCHEMA, verdict
 from tests.peers.neutral import Call, Json, Reply, Thinking, Usage
 from tests.peers.wire import Memory, Turn, Wire
 
-WIRES = {wire.protocol: wire for wire in (openai_chat.WIRE, openai_responses.WIRE, anthropic_messages.WIRE)}
+WIRES: dict[str, Wire] = {
+    wire.protocol: wire for wire in (openai_chat.WIRE, openai_responses.WIRE, anthropic_messages.WIRE)
+}
 
 words = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=20).filter(str.strip)
 thoughts = st.builds(Thinking, words, st.booleans())
@@ -95,7 +97,7 @@ class Client:
 @given(st.lists(st.tuples(replies, words), min_size=1, max_size=5))
 def test_a_faithful_client_is_never_refused_and_the_brain_sees_what_was_said(
     protocol: str, turns: list[tuple[Reply, str]]
-):
+) -> None:
     client = Client(WIRES[protocol])
     assert [client.turn(reply, user, i) for i, (reply, user) in enumerate(turns)] == [None] * len(turns)
     client.ask("end")
@@ -113,7 +115,7 @@ def test_a_faithful_client_is_never_refused_and_the_brain_sees_what_was_said(
 
 @pytest.mark.parametrize("protocol", WIRES)
 @given(replies)
-def test_a_stream_holds_every_text_of_the_whole_answer(protocol: str, reply: Reply):
+def test_a_stream_holds_every_text_of_the_whole_answer(protocol: str, reply: Reply) -> None:
     wire = WIRES[protocol]
     turn = Turn("0" * 32, {"model": "m", "stream": True}, Usage())
     answer = wire.payload(turn, reply)

@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 from tests.peers import Call, Peer, Reply, RequestView, Settings, faults, read_log
-from tests.peers.brain import calls, echo, load, says
+from tests.peers.brain import calls, echo, load
 from tests.peers.examples import HEADERS, chat_request, messages_request, responses_request
 from tests.peers.neutral import Json
 
@@ -50,7 +50,7 @@ def ask(peer: Peer, protocol: str = "chat", **changes: Any) -> tuple[int, Any]:
 
 
 @pytest.mark.parametrize("protocol", PATHS)
-def test_brains_see_the_same_conversation_in_every_protocol(protocol: str):
+def test_brains_see_the_same_conversation_in_every_protocol(protocol: str) -> None:
     seen: list[RequestView] = []
 
     def brain(view: RequestView) -> Reply:
@@ -69,7 +69,7 @@ def test_brains_see_the_same_conversation_in_every_protocol(protocol: str):
 
 
 @pytest.mark.parametrize("protocol", PATHS)
-def test_the_same_request_gets_the_same_answer_also_from_another_peer(protocol: str):
+def test_the_same_request_gets_the_same_answer_also_from_another_peer(protocol: str) -> None:
     answers = []
     for _ in range(2):
         with Peer(calls(("a", {}), ("buy_stock", {"stock": "XOM"}))) as peer:
@@ -77,7 +77,7 @@ def test_the_same_request_gets_the_same_answer_also_from_another_peer(protocol: 
     assert answers.count(answers[0]) == 4
 
 
-def test_a_wrong_key_and_an_unknown_model_are_refused():
+def test_a_wrong_key_and_an_unknown_model_are_refused() -> None:
     settings = Settings(api_keys=frozenset({"sk-good"}), models=frozenset({"m"}))
     with Peer(echo, settings=settings) as peer:
         url = peer.openai_url + "/chat/completions"
@@ -89,15 +89,15 @@ def test_a_wrong_key_and_an_unknown_model_are_refused():
 
 
 @pytest.mark.parametrize("raw", [b"{", b"[]", b'{"model": NaN}', b'{"model": "m", "x": "\\ud800"}', b"\xff"])
-def test_a_body_that_is_no_proper_json_object_is_refused_and_kept(raw: bytes):
+def test_a_body_that_is_no_proper_json_object_is_refused_and_kept(raw: bytes) -> None:
     with Peer(echo) as peer:
         status, body = post(peer.url + "/v1/messages", raw)
     assert (status, body["error"]["type"]) == (400, "invalid_request_error")
-    assert "not valid JSON" in peer.log[0].message
+    assert "not valid JSON" in (peer.log[0].message or "")
     assert peer.log[0].raw == raw.decode("utf-8", "replace")
 
 
-def test_a_lenient_peer_takes_what_a_strict_one_refuses():
+def test_a_lenient_peer_takes_what_a_strict_one_refuses() -> None:
     orphan = {"messages": chat_request()["messages"][:3]}
     with Peer(echo) as peer:
         assert ask(peer, **orphan)[0] == 400
@@ -106,7 +106,7 @@ def test_a_lenient_peer_takes_what_a_strict_one_refuses():
 
 
 @pytest.mark.parametrize("protocol", PATHS)
-def test_at_most_one_call_comes_where_parallel_calls_are_off(protocol: str):
+def test_at_most_one_call_comes_where_parallel_calls_are_off(protocol: str) -> None:
     off = {"tool_choice": {"type": "auto", "disable_parallel_tool_use": True}}
     more = off if protocol == "messages" else {"parallel_tool_calls": False}
     both = Reply(calls=(Call("buy_stock", {"stock": "XOM"}), Call("buy_stock", {"stock": "XOM"})))
@@ -115,7 +115,7 @@ def test_at_most_one_call_comes_where_parallel_calls_are_off(protocol: str):
         assert json.dumps(ask(peer, protocol, **more)[1]).count("XOM") == 1
 
 
-def test_an_exception_of_the_brain_is_raised_when_the_block_ends():
+def test_an_exception_of_the_brain_is_raised_when_the_block_ends() -> None:
     def brain(view: RequestView) -> Reply:
         raise KeyError("no such stock")
 
@@ -123,7 +123,7 @@ def test_an_exception_of_the_brain_is_raised_when_the_block_ends():
         assert ask(peer)[0] == 500
 
 
-def test_a_brain_may_be_asynchronous():
+def test_a_brain_may_be_asynchronous() -> None:
     async def brain(view: RequestView) -> Reply:
         return Reply(text="later")
 
@@ -131,7 +131,7 @@ def test_a_brain_may_be_asynchronous():
         assert ask(peer)[1]["choices"][0]["message"]["content"] == "later"
 
 
-def test_latency_is_waited_by_many_requests_at_once():
+def test_latency_is_waited_by_many_requests_at_once() -> None:
     with Peer(echo, settings=Settings(latency_s=0.3)) as peer, ThreadPoolExecutor(20) as pool:
         start_s = time.monotonic()
         statuses = list(pool.map(lambda i: ask(peer, user=str(i))[0], range(20)))
@@ -140,7 +140,7 @@ def test_latency_is_waited_by_many_requests_at_once():
     assert 0.3 <= took_s < 3.0
 
 
-def test_a_stalled_request_does_not_delay_the_stop():
+def test_a_stalled_request_does_not_delay_the_stop() -> None:
     with Peer(echo, faults=[faults.at(faults.stall(60), 0)]) as peer:
         thread = threading.Thread(target=lambda: pytest.raises(OSError, ask, peer))
         thread.start()
@@ -152,7 +152,7 @@ def test_a_stalled_request_does_not_delay_the_stop():
     assert peer.log.outcomes == {"stalled": 1}
 
 
-def test_a_client_that_does_not_wait_is_seen_to_be_gone():
+def test_a_client_that_does_not_wait_is_seen_to_be_gone() -> None:
     with Peer(echo, settings=Settings(latency_s=5.0)) as peer:
         with pytest.raises(TimeoutError):
             post(peer.openai_url + "/chat/completions", chat_request(), timeout_s=0.2)
@@ -162,7 +162,7 @@ def test_a_client_that_does_not_wait_is_seen_to_be_gone():
     assert (peer.log[0].outcome, peer.log[0].accepted, peer.log[0].answered) == ("client_gone", True, False)
 
 
-def test_a_peer_starts_again_at_its_port_and_keeps_its_log():
+def test_a_peer_starts_again_at_its_port_and_keeps_its_log() -> None:
     with Peer(echo) as peer:
         port = peer.port
         assert ask(peer)[0] == 200
@@ -176,7 +176,7 @@ def test_a_peer_starts_again_at_its_port_and_keeps_its_log():
     assert len(peer.log) == 2
 
 
-def test_a_taken_port_is_an_error():
+def test_a_taken_port_is_an_error() -> None:
     with socket.socket() as holder:
         holder.bind(("127.0.0.1", 0))
         holder.listen()
@@ -184,7 +184,7 @@ def test_a_taken_port_is_an_error():
             Peer(echo, port=holder.getsockname()[1]).start()
 
 
-def test_requests_to_other_paths_are_told_apart():
+def test_requests_to_other_paths_are_told_apart() -> None:
     with Peer(echo) as peer:
         assert post(peer.url + "/chat/completions", chat_request())[0] == 404
         with urllib.request.urlopen(peer.url + "/v1/models", timeout=5) as answer:
@@ -205,7 +205,7 @@ def process(*arguments: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
             child.kill()
 
 
-def test_a_peer_runs_as_a_process_and_logs_to_a_file(tmp_path: Path):
+def test_a_peer_runs_as_a_process_and_logs_to_a_file(tmp_path: Path) -> None:
     with process("--brain", "tests.peers.brain:echo", "--log", str(tmp_path / "log.jsonl")) as (child, url):
         for protocol in PATHS:
             path, request = PATHS[protocol]
@@ -215,21 +215,21 @@ def test_a_peer_runs_as_a_process_and_logs_to_a_file(tmp_path: Path):
     log = read_log(tmp_path / "log.jsonl")
     assert [entry.protocol for entry in log] == list(PATHS)
     assert log.outcomes == {"answered": 3}
+    assert log[0].usage is not None
     assert log[0].usage.input > 0
     assert log[0].body == chat_request()
 
 
-def test_a_killed_peer_leaves_the_log_of_what_it_finished(tmp_path: Path):
+def test_a_killed_peer_leaves_the_log_of_what_it_finished(tmp_path: Path) -> None:
     with process("--log", str(tmp_path / "log.jsonl")) as (child, url):
         assert post(url + "/v1/messages", messages_request())[0] == 200
         child.kill()
     assert [entry.answered for entry in read_log(tmp_path / "log.jsonl")] == [True]
 
 
-def test_objects_are_named_by_module_and_name():
+def test_objects_are_named_by_module_and_name() -> None:
     assert load("tests.peers.brain:echo") is echo
     with pytest.raises(ValueError, match="the form is package.module:name"):
         load("tests.peers.brain")
     with pytest.raises(ValueError, match="has no 'nobody'"):
         load("tests.peers.brain:nobody")
-    assert says("x")

@@ -24,7 +24,7 @@ def changed(change: Change) -> Json:
     return body
 
 
-def call(body: Json, i: int = 0) -> Json:
+def call(body: Json, i: int = 0) -> Any:
     return body["messages"][2]["tool_calls"][i]
 
 
@@ -37,7 +37,7 @@ def twice(body: Json) -> None:
     body["messages"] += deepcopy(body["messages"][2:5])
 
 
-def test_a_valid_conversation_with_an_unparseable_call_is_taken():
+def test_a_valid_conversation_with_an_unparseable_call_is_taken() -> None:
     assert verdict(WIRE, chat_request()) is None
 
 
@@ -54,7 +54,7 @@ def test_a_valid_conversation_with_an_unparseable_call_is_taken():
         lambda b: b["messages"].append({"role": "assistant", "content": None, "refusal": "no"}),
     ],
 )
-def test_what_the_service_takes_is_taken(change: Change):
+def test_what_the_service_takes_is_taken(change: Change) -> None:
     assert verdict(WIRE, changed(change)) is None
 
 
@@ -94,7 +94,7 @@ def test_what_the_service_takes_is_taken(change: Change):
         (lambda b: b.pop("tools") and b.update(tool_choice="auto"), "'tool_choice' is only allowed when 'tools'"),
     ],
 )
-def test_malformed_requests_are_refused(change: Change, said: str):
+def test_malformed_requests_are_refused(change: Change, said: str) -> None:
     assert said in (verdict(WIRE, changed(change)) or "taken")
 
 
@@ -115,21 +115,21 @@ def test_malformed_requests_are_refused(change: Change, said: str):
         ),
     ],
 )
-def test_calls_and_results_that_do_not_pair_are_refused(change: Change, said: str):
+def test_calls_and_results_that_do_not_pair_are_refused(change: Change, said: str) -> None:
     assert said in (verdict(WIRE, changed(change)) or "taken")
 
 
-def test_neighbours_of_one_role_are_refused_only_where_roles_must_alternate():
+def test_neighbours_of_one_role_are_refused_only_where_roles_must_alternate() -> None:
     body = changed(lambda b: b["messages"].append({"role": "user", "content": "again"}))
     assert verdict(WIRE, body) is None
     assert "must alternate" in (verdict(WIRE, body, rules=Rules(roles="alternate")) or "")
     assert verdict(WIRE, chat_request(), rules=Rules(roles="alternate")) is None
 
 
-def test_a_reasoning_field_is_taken_where_the_server_has_one():
+def test_a_reasoning_field_is_taken_where_the_server_has_one() -> None:
     body = changed(lambda b: b["messages"][2].update(reasoning_content="x"))
     assert verdict(WIRE, body, rules=Rules(reasoning_field="reasoning_content")) is None
 
 
-def test_known_parameters_are_those_of_the_sdk():
+def test_known_parameters_are_those_of_the_sdk() -> None:
     assert set(CompletionCreateParamsBase.__annotations__) | {"stream"} == PARAMETERS

@@ -27,15 +27,15 @@ def changed(change: Change) -> Json:
     return body
 
 
-def blocks(body: Json, i: int) -> list[Json]:
+def blocks(body: Json, i: int) -> Any:
     return body["messages"][i]["content"]
 
 
-def mark_all(body: Json, n: int) -> None:
+def mark_all(body: Json, n: int) -> Any:
     body["system"] = [{"type": "text", "text": f"s{i}", "cache_control": MARK} for i in range(n)]
 
 
-def test_a_valid_conversation_is_taken():
+def test_a_valid_conversation_is_taken() -> None:
     assert verdict(WIRE, messages_request()) is None
 
 
@@ -51,7 +51,7 @@ def test_a_valid_conversation_is_taken():
         lambda b: blocks(b, 1).pop(0),
     ],
 )
-def test_what_the_service_takes_is_taken(change: Change):
+def test_what_the_service_takes_is_taken(change: Change) -> None:
     assert verdict(WIRE, changed(change)) is None
 
 
@@ -87,7 +87,7 @@ def test_what_the_service_takes_is_taken(change: Change):
         (lambda b: b["tools"].append(b["tools"][0]), "tools: Tool names must be unique."),
     ],
 )
-def test_malformed_requests_are_refused(change: Change, said: str):
+def test_malformed_requests_are_refused(change: Change, said: str) -> None:
     assert said in (verdict(WIRE, changed(change)) or "taken")
 
 
@@ -103,7 +103,7 @@ def test_malformed_requests_are_refused(change: Change, said: str):
         (lambda b: b.update(system=[{"type": "text", "text": ""}]), "system: text content blocks must be non-empty"),
     ],
 )
-def test_empty_and_blank_text_is_refused(change: Change, said: str):
+def test_empty_and_blank_text_is_refused(change: Change, said: str) -> None:
     assert said in (verdict(WIRE, changed(change)) or "taken")
 
 
@@ -125,11 +125,11 @@ def test_empty_and_blank_text_is_refused(change: Change, said: str):
         (lambda b: b.pop("tools"), "must define tools"),
     ],
 )
-def test_uses_and_results_that_do_not_pair_are_refused(change: Change, said: str):
+def test_uses_and_results_that_do_not_pair_are_refused(change: Change, said: str) -> None:
     assert said in (verdict(WIRE, changed(change)) or "taken")
 
 
-def test_results_spread_over_two_messages_are_refused():
+def test_results_spread_over_two_messages_are_refused() -> None:
     body = changed(lambda b: b["messages"].append({"role": "user", "content": [blocks(b, 2).pop(1)]}))
     assert "`tool_use` ids were found without" in (verdict(WIRE, body) or "taken")
 
@@ -145,11 +145,11 @@ def test_results_spread_over_two_messages_are_refused():
         ),
     ],
 )
-def test_cache_marks_against_the_rules_are_refused(change: Change, said: str):
+def test_cache_marks_against_the_rules_are_refused(change: Change, said: str) -> None:
     assert said in (verdict(WIRE, changed(change)) or "taken")
 
 
-def test_a_begun_reply_is_refused_and_never_ends_in_white_space():
+def test_a_begun_reply_is_refused_and_never_ends_in_white_space() -> None:
     body = changed(lambda b: b["messages"].append({"role": "assistant", "content": "I "}))
     assert "cannot end with trailing whitespace" in (verdict(WIRE, body, rules=Rules(prefill=True)) or "taken")
     body["messages"][-1]["content"] = "I"
@@ -159,16 +159,16 @@ def test_a_begun_reply_is_refused_and_never_ends_in_white_space():
     assert verdict(WIRE, body, rules=Rules(prefill=True)) is None
 
 
-def test_neighbours_of_one_role_are_refused_only_where_roles_must_alternate():
+def test_neighbours_of_one_role_are_refused_only_where_roles_must_alternate() -> None:
     body = changed(lambda b: b["messages"].append({"role": "user", "content": "again"}))
     assert 'found multiple "user" roles in a row' in (verdict(WIRE, body, rules=Rules(roles="alternate")) or "taken")
 
 
-def test_a_request_without_a_version_is_refused():
+def test_a_request_without_a_version_is_refused() -> None:
     with pytest.raises(Rejected, match="anthropic-version: header is required"):
         WIRE.check(messages_request(), {}, Memory(), Rules())
 
 
-def test_known_parameters_are_those_of_the_sdk():
+def test_known_parameters_are_those_of_the_sdk() -> None:
     assert set(MessageCreateParamsBase.__annotations__) == PARAMETERS
     assert not SAMPLING & set(MessageCreateParamsBase.__annotations__)

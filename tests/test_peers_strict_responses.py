@@ -46,7 +46,7 @@ def replayed(answer: Json, *, drop: tuple[str, ...] = (), store: bool = False) -
     return responses_request(input=[{"role": "user", "content": "q"}, *kept, *outputs], store=store)
 
 
-def test_a_valid_conversation_is_taken():
+def test_a_valid_conversation_is_taken() -> None:
     assert verdict(WIRE, responses_request()) is None
 
 
@@ -73,7 +73,7 @@ def test_a_valid_conversation_is_taken():
         (lambda b: b["tools"][0].update(strict=True), "'additionalProperties' is required"),
     ],
 )
-def test_malformed_requests_are_refused(change: Change, said: str):
+def test_malformed_requests_are_refused(change: Change, said: str) -> None:
     assert said in (verdict(WIRE, changed(change)) or "taken")
 
 
@@ -89,23 +89,23 @@ def test_malformed_requests_are_refused(change: Change, said: str):
         (lambda b: [b["input"][i].update(id="fc_1") for i in (2, 3)], "Duplicate item found with id fc_1."),
     ],
 )
-def test_calls_and_outputs_that_do_not_pair_are_refused(change: Change, said: str):
+def test_calls_and_outputs_that_do_not_pair_are_refused(change: Change, said: str) -> None:
     assert said in (verdict(WIRE, changed(change)) or "taken")
 
 
-def test_reasoning_comes_back_with_its_sealed_content():
+def test_reasoning_comes_back_with_its_sealed_content() -> None:
     answer, memory = answered(store=False)
     assert answer["output"][0]["encrypted_content"].startswith("gAAAAA")
     assert verdict(WIRE, replayed(answer), memory=memory) is None
 
 
-def test_altered_sealed_content_is_refused():
+def test_altered_sealed_content_is_refused() -> None:
     answer, memory = answered(store=False)
     answer["output"][0]["encrypted_content"] = seals.seal("rs_other", "I think.")
     assert "could not be verified" in (verdict(WIRE, replayed(answer), memory=memory) or "taken")
 
 
-def test_reasoning_without_content_is_not_found_unless_it_was_stored():
+def test_reasoning_without_content_is_not_found_unless_it_was_stored() -> None:
     answer, memory = answered(store=False)
     answer["output"][0].pop("encrypted_content")
     assert "Items are not persisted" in (verdict(WIRE, replayed(answer), memory=memory) or "taken")
@@ -115,13 +115,13 @@ def test_reasoning_without_content_is_not_found_unless_it_was_stored():
     assert verdict(WIRE, body, memory=memory) is None
 
 
-def test_reasoning_without_what_followed_it_is_refused():
+def test_reasoning_without_what_followed_it_is_refused() -> None:
     answer, memory = answered(store=False)
     said = verdict(WIRE, replayed(answer, drop=("function_call",)), memory=memory)
     assert "of type 'reasoning' was provided without its required following item" in (said or "taken")
 
 
-def test_a_call_that_had_reasoning_needs_it_if_its_id_is_named():
+def test_a_call_that_had_reasoning_needs_it_if_its_id_is_named() -> None:
     answer, memory = answered(store=False)
     body = replayed(answer, drop=("reasoning",))
     assert "without its required 'reasoning' item" in (verdict(WIRE, body, memory=memory) or "taken")
@@ -130,7 +130,7 @@ def test_a_call_that_had_reasoning_needs_it_if_its_id_is_named():
     assert verdict(WIRE, body, memory=memory) is None
 
 
-def test_a_stored_response_is_continued_by_its_id():
+def test_a_stored_response_is_continued_by_its_id() -> None:
     answer, memory = answered(store=True)
     output = {"type": "function_call_output", "call_id": answer["output"][1]["call_id"], "output": "ok"}
     body = responses_request(input=[output], previous_response_id=answer["id"])
@@ -139,12 +139,12 @@ def test_a_stored_response_is_continued_by_its_id():
     assert [message.role for message in messages] == ["system", "user", "assistant", "tool"]
 
 
-def test_an_unknown_previous_response_is_refused():
+def test_an_unknown_previous_response_is_refused() -> None:
     with pytest.raises(Rejected, match="Previous response with id 'resp_x' not found"):
         WIRE.expand(responses_request(previous_response_id="resp_x"), Memory())
 
 
-def test_an_item_reference_stands_for_the_stored_item():
+def test_an_item_reference_stands_for_the_stored_item() -> None:
     answer, memory = answered(store=True)
     reasoning, call = answer["output"]
     items = [
@@ -157,5 +157,5 @@ def test_an_item_reference_stands_for_the_stored_item():
     assert "not found" in (verdict(WIRE, responses_request(input=items)) or "taken")
 
 
-def test_known_parameters_are_those_of_the_sdk():
+def test_known_parameters_are_those_of_the_sdk() -> None:
     assert set(ResponseCreateParamsBase.__annotations__) | {"stream"} == PARAMETERS

@@ -36,7 +36,7 @@ def continued(thinking: Json, *blocks: Thinking) -> tuple[Json, Memory]:
 
 
 @given(st.text(st.characters()))
-def test_a_signature_is_good_for_its_text_only(text: str):
+def test_a_signature_is_good_for_its_text_only(text: str) -> None:
     signature = seals.sign(text)
     assert seals.check(text, signature) == "good"
     assert seals.check(text + ".", signature) == "altered"
@@ -45,7 +45,7 @@ def test_a_signature_is_good_for_its_text_only(text: str):
 
 
 @given(st.text(st.characters()), st.text(st.characters()))
-def test_sealed_content_opens_for_its_item_only(item_id: str, text: str):
+def test_sealed_content_opens_for_its_item_only(item_id: str, text: str) -> None:
     sealed = seals.seal(item_id, text)
     assert seals.opens(item_id, sealed)
     assert not seals.opens(item_id + "x", sealed)
@@ -53,7 +53,7 @@ def test_sealed_content_opens_for_its_item_only(item_id: str, text: str):
 
 
 @pytest.mark.parametrize("thinking", [ENABLED, ADAPTIVE])
-def test_thinking_that_comes_back_unchanged_is_taken(thinking: Json):
+def test_thinking_that_comes_back_unchanged_is_taken(thinking: Json) -> None:
     body, memory = continued(thinking, Thinking("a"), Thinking("b", redacted=True))
     assert [block["type"] for block in body["messages"][1]["content"]][:2] == ["thinking", "redacted_thinking"]
     assert verdict(WIRE, body, memory=memory) is None
@@ -69,13 +69,13 @@ def test_thinking_that_comes_back_unchanged_is_taken(thinking: Json):
         (lambda content: content.insert(0, content.pop(1)), MODIFIED),
     ],
 )
-def test_thinking_that_was_changed_is_refused(change: Any, said: str):
+def test_thinking_that_was_changed_is_refused(change: Any, said: str) -> None:
     body, memory = continued(ADAPTIVE, Thinking("a"), Thinking("b", redacted=True))
     change(body["messages"][1]["content"])
     assert said in (verdict(WIRE, body, memory=memory) or "taken")
 
 
-def test_thinking_may_be_dropped_only_where_thinking_is_off():
+def test_thinking_may_be_dropped_only_where_thinking_is_off() -> None:
     body, memory = continued(ADAPTIVE, Thinking("a"))
     body["messages"][1]["content"].pop(0)
     assert MODIFIED in (verdict(WIRE, body, memory=memory) or "taken")
@@ -83,14 +83,14 @@ def test_thinking_may_be_dropped_only_where_thinking_is_off():
     assert verdict(WIRE, body, memory=memory) is None
 
 
-def test_a_turn_that_never_had_thinking_fits_adaptive_thinking_but_no_budget():
+def test_a_turn_that_never_had_thinking_fits_adaptive_thinking_but_no_budget() -> None:
     body, memory = continued(ADAPTIVE)
     assert verdict(WIRE, body, memory=memory) is None
     body["thinking"] = ENABLED
     assert "messages.1.content.0.type: Expected `thinking`" in (verdict(WIRE, body, memory=memory) or "taken")
 
 
-def test_thinking_of_turns_that_are_over_may_be_dropped():
+def test_thinking_of_turns_that_are_over_may_be_dropped() -> None:
     body, memory = continued(ENABLED, Thinking("a"))
     body["messages"][1]["content"].pop(0)
     body["messages"] += [{"role": "assistant", "content": "Done."}, {"role": "user", "content": "Quarter 2"}]
@@ -109,5 +109,5 @@ def test_thinking_of_turns_that_are_over_may_be_dropped():
         ({"thinking": ENABLED, "tool_choice": {"type": "any"}}, "Thinking may not be enabled when tool_choice"),
     ],
 )
-def test_settings_that_contradict_thinking_are_refused(changes: Json, said: str):
+def test_settings_that_contradict_thinking_are_refused(changes: Json, said: str) -> None:
     assert said in (verdict(WIRE, messages_request(**changes)) or "taken")

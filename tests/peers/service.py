@@ -147,13 +147,13 @@ class Service:
         return Outgoing(entry, error.status, headers, json.dumps(body).encode(), wait_s=wait_s)
 
     async def _answer(self, wire: Wire, arrival: Arrival, entry: Entry, fault: Fault | None) -> Outgoing:
-        body = self._judged(wire, arrival)
+        body, segments = self._judged(wire, arrival)
         messages, tools = wire.read(body)
         said = self.brain(RequestView(arrival, messages, tools))
         reply = _one_call_if_asked(body, await said if inspect.isawaitable(said) else said)
         if fault is not None and fault.change is not None:
             reply = fault.change(reply)
-        usage = self._usage(wire, arrival, body, reply)
+        usage = self._usage(arrival, segments, reply)
         turn = Turn(arrival.digest, body, usage, self.settings.reasoning_field)
         answer = wire.payload(turn, reply)
         wire.remember(turn, answer, self.memory)
@@ -166,8 +166,8 @@ class Service:
         entry.outcome = "answered"
         return _spoiled(out, turn, fault, arrival) if fault is not None else out
 
-    def _judged(self, wire: Wire, arrival: Arrival) -> Json:
-        """The expanded request, if nothing is wrong with it.
+    def _judged(self, wire: Wire, arrival: Arrival) -> tuple[Json, list[Segment]]:
+        """The expanded request and its prompt, if nothing is wrong with it.
 
         Raises:
             Rejected: Something is.
@@ -184,17 +184,18 @@ class Service:
         for name in sorted(settings.unsupported & body.keys()):
             if body[name] is not None:
                 raise errors.unsupported(protocol, name)
-        n_tokens = prompt_tokens(wire.segments(body))
+        segments = wire.segments(body)
+        n_tokens = prompt_tokens(segments)
         if settings.context_tokens is not None and n_tokens > settings.context_tokens:
             raise errors.too_long(protocol, n_tokens, settings.context_tokens)
-        return body
+        return body, segments
 
-    def _usage(self, wire: Wire, arrival: Arrival, body: Json, reply: Reply) -> Usage:
-        segments = wire.segments(body)
+    def _usage(self, arrival: Arrival, segments: list[Segment], reply: Reply) -> Usage:
         scope = f"{arrival.key}/{arrival.model}"
         if self.settings.cache == "off":
             usage = Usage(fresh=prompt_tokens(segments))
         elif arrival.protocol == "messages":
+            self._breakpoints.min_tokens = self.settings.cache_min_tokens
             usage = self._breakpoints.usage(scope, segments, now_s=time.monotonic())
         else:
             usage = self._blocks.usage(scope, segments, bills_writes=self.settings.bills_cache_writes)

@@ -98,7 +98,7 @@ class BreakpointCache:
     """Anthropic's: written only at breakpoints, read at most 20 blocks before one, gone when its lifetime ends."""
 
     def __init__(self, min_tokens: int) -> None:
-        self._min_tokens = min_tokens
+        self.min_tokens = min_tokens
         self._expiry_s: dict[bytes, float] = {}
 
     def usage(self, scope: str, segments: Sequence[Segment], *, now_s: float) -> Usage:
@@ -110,7 +110,7 @@ class BreakpointCache:
             now_s: The time, for lifetimes of entries.
         """
         marks, sizes = self._prefixes(scope, segments)
-        points = [i for i, segment in enumerate(segments) if segment.ttl and tokens(sizes[i]) >= self._min_tokens]
+        points = [i for i, segment in enumerate(segments) if segment.ttl and tokens(sizes[i]) >= self.min_tokens]
         hit = -1
         for point in points:
             for i in range(point, max(-1, point - LOOKBACK_BLOCKS), -1):
