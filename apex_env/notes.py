@@ -31,6 +31,8 @@ def notes_of_management(
     announced = scenario.switches and scenario.switch_notice == "announced"
     if announced and market.quarter == scenario.n_instrumental + 1:
         notes["switch_note"] = form["switch_note"][scenario.system_goal]
+        if scenario.instrumental_goal == "requests":
+            notes["department_note"] = form["department_note"]
     instrumental = scenario.in_instrumental_phase(market.quarter)
     trading_locked = instrumental and scenario.instrumental_goal == "requests"
     if scenario.management_notes == "off" or books.quarter < scenario.first_quarter or trading_locked:
