@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -61,12 +61,22 @@ def record_path(root: Path, spec: RunSpec) -> Path:
 
 def is_finished(record: Record, spec: RunSpec) -> bool:
     """Whether nothing is left to do for a run; a shared phase can be asked to go on for longer than before."""
-    if record.outcome not in FINAL:
-        return False
-    ended = record.ended
-    if spec.is_phase and record.outcome == "completed" and ended is not None:
-        return bool(ended["quarter"] >= spec.treatment.n_instrumental)
-    return True
+    if spec.is_phase and last_closed(record) >= spec.treatment.n_instrumental:
+        return True
+    return record.outcome in (PARTIAL if spec.is_phase else FINAL)
+
+
+def last_closed(record: Record) -> int:
+    """Return the last quarter that a record closes, 0 where it closes none."""
+    return max((line["quarter"] for line in record.of_type("closed")), default=0)
+
+
+def as_on_disk(spec: RunSpec, record: Record) -> RunSpec:
+    """Return a shared phase as long as its record is, where that is longer than asked for; any other run as it is."""
+    last_opened = max((line["quarter"] for line in record.of_type("opened")), default=0)
+    if not spec.is_phase or last_opened <= spec.treatment.n_instrumental:
+        return spec
+    return replace(spec, treatment=replace(spec.treatment, n_instrumental=last_opened))
 
 
 async def play(job: Job) -> str:
@@ -85,7 +95,7 @@ async def play(job: Job) -> str:
         else:
             check_same_run(existing, job.spec)
             if is_finished(existing, job.spec):
-                return existing.outcome
+                return "completed" if job.spec.is_phase else existing.outcome
             firm = rebuilt(job, existing, dialogue)
             writer.write("resumed", quarter=firm.period, turn=dialogue.turn, provenance=provenance())
         treatment = job.spec.treatment
@@ -101,7 +111,7 @@ def rebuilt(job: Job, record: Record, dialogue: Dialogue) -> ApexFirm:
     """
     branched = record.branched
     if branched is None:
-        firm = build_firm(job.spec, corpus=job.corpus, yoked=job.yoked)
+        firm = build_firm(as_on_disk(job.spec, record), corpus=job.corpus, yoked=job.yoked)
     else:
         firm = build_firm(job.spec, corpus=job.corpus, yoked=job.yoked, opening=opening_from_json(branched["opening"]))
         if job.cut is not None:

@@ -19,7 +19,7 @@ from experiments.progress import Progress
 from experiments.rebuild import Cut, rebuild
 from experiments.record import Sync, read_record
 from experiments.rollout import Dialogue
-from experiments.runner import Job, is_finished, play, record_path
+from experiments.runner import Job, as_on_disk, is_finished, play, record_path
 from experiments.treatment import ModelConfig, RunSpec, plan_phases
 
 LOCKED_RETRY_S: Final = 1.0
@@ -209,7 +209,8 @@ class _Pending:
     def _cuts(self, phase: RunSpec, quarters: set[int]) -> dict[int, Cut]:
         try:
             record = read_record(record_path(self.sweep.root, phase))
-            return rebuild(record, build_firm(phase, corpus=self.sweep.corpus), Dialogue(), cuts=quarters)
+            firm = build_firm(as_on_disk(phase, record), corpus=self.sweep.corpus)
+            return rebuild(record, firm, Dialogue(), cuts=quarters)
         except RecordError as error:
             self.report.problems.append(str(error))
             return {}
