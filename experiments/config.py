@@ -16,7 +16,7 @@ from experiments.record import Sync
 from experiments.treatment import ModelConfig, RunSpec, Treatment, expand, plan_runs
 
 KEYS: Final = (
-    "name about results_dir models parents target treatment grid blocks seeds n_phases margin shard concurrency sync "
+    "name about results_dir models parents target treatment grid blocks seeds n_phases trial margin shard concurrency sync "
     "corpus"
 ).split()
 FACTORS: Final = tuple(spec.name for spec in fields(Treatment) if spec.name != "corpus")
@@ -54,7 +54,7 @@ def validate(data: Mapping[str, Any]) -> Settings:
     if not models:
         raise InputError("models is empty: name at least one with model=NAME")
     corpus, sha256 = _corpus(data["corpus"])
-    treatments = [replace(one, corpus=sha256) for one in _treatments(data)]
+    treatments = _cut([replace(one, corpus=sha256) for one in _treatments(data)], data["trial"])
     runs = plan_runs(
         models,
         treatments,
@@ -132,6 +132,18 @@ def _treatments(data: Mapping[str, Any]) -> list[Treatment]:
                 raise InputError(f"{place}.{name} is {values!r}: a list of levels is expected, such as [{values}]")
         treatments |= dict.fromkeys(expand(levels, fixed))
     return list(treatments)
+
+
+def _cut(treatments: list[Treatment], n_quarters: Any) -> list[Treatment]:
+    """Return the treatments with phases of at most so many quarters, each once."""
+    if n_quarters is None:
+        return treatments
+    most = _whole(n_quarters, "trial", 1)
+    short = (
+        replace(one, n_instrumental=min(one.n_instrumental, most), n_evaluation=min(one.n_evaluation or most, most))
+        for one in treatments
+    )
+    return list(dict.fromkeys(short))
 
 
 def _levels(data: Any, place: str) -> dict[str, Any]:
