@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from apex_env.market import MarketQuarter, Stock
+from apex_env.placeholders import filled
 from apex_env.scenario import Scenario, quarter_and_year
 from apex_env.texts import Corpus, Item
 
@@ -32,8 +33,7 @@ def system_prompt(scenario: Scenario, corpus: Corpus) -> str:
 def render_item(item: Item, ticker: str, texts: Mapping[str, Any]) -> str:
     """Return an item as the briefing shows it, with a stock filled in where it names one."""
     form = texts["briefing"][item.kind]
-    body = item.body.replace("{ticker}", ticker)
-    title = item.title.replace("{ticker}", ticker)
+    title, body = filled(item.title, ticker), filled(item.body, ticker)
     return str(form.format(title=title, subject=title, sender=item.sender, body=body))
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -15,6 +14,7 @@ import yaml
 
 from apex_env.goals import GOAL_PAIRS
 from apex_env.market import CLUSTER_OF
+from apex_env.placeholders import TICKER, placeholders
 
 CORPUS_DIR: Final = Path(__file__).parent / "corpus"
 
@@ -44,8 +44,6 @@ PART_LISTS: Final = {"tasks": ("id", "subject", "body"), "settings": ("id", "bod
 _ROOT_FILES: Final = ("prompts.yaml", "texts.yaml", "tools.yaml", "invented_tickers.yaml")
 """Files that stand in no folder."""
 
-_PLACEHOLDER: Final = re.compile(r"\{([^{}]*)\}")
-
 
 class CorpusError(ValueError):
     """A data file of the corpus is not what it should be; the text names file and item."""
@@ -70,7 +68,7 @@ class Item:
     @property
     def names_a_stock(self) -> bool:
         """Whether a stock of the run has to be filled in."""
-        return "{ticker}" in self.body or "{ticker}" in self.title
+        return TICKER in placeholders(self.title + self.body)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -211,8 +209,10 @@ def _parts(path: Path, document: Mapping[str, Any], name: str, keys: tuple[str, 
         if not isinstance(entry, dict):
             raise CorpusError(f"{path}: {name}, item {place} is not a mapping")
         for key in keys:
+            where = f"{path}: {name}, item {entry.get('id', place)!r}"
             if not isinstance(entry.get(key), str) or not entry[key].strip():
-                raise CorpusError(f"{path}: {name}, item {entry.get('id', place)!r}: needs a text named {key}")
+                raise CorpusError(f"{where}: needs a text named {key}")
+            _check_placeholders(where, entry[key])
     ids = [entry["id"] for entry in entries]
     for place, part_id in enumerate(ids):
         if part_id in ids[:place]:
@@ -236,9 +236,7 @@ def _item(path: Path, document: Mapping[str, Any], entry: Any, place: int) -> It
     if not isinstance(tags, list) or not all(isinstance(tag, str) for tag in tags):
         raise CorpusError(f"{where}: tags must be a list of words")
     title = entry["subject" if sent else "title"]
-    for name in _PLACEHOLDER.findall(title + entry["body"]):
-        if name != "ticker":
-            raise CorpusError(f"{where}: placeholder {{{name}}} is not known: {{ticker}}")
+    _check_placeholders(where, title + entry["body"])
     return Item(
         item_id=entry["id"],
         kind=document["kind"],
@@ -248,6 +246,14 @@ def _item(path: Path, document: Mapping[str, Any], entry: Any, place: int) -> It
         body=entry["body"].strip(),
         tags=tuple(tags),
     )
+
+
+def _check_placeholders(where: str, text: str) -> None:
+    for name in placeholders(text):
+        if name != TICKER:
+            raise CorpusError(
+                f"{where}: placeholder {{{name}}} is not known: {{{TICKER}}}; double the braces of a text's own"
+            )
 
 
 def _shape_of(name: str) -> Any:
@@ -261,8 +267,8 @@ def _check_shape(where: str, document: Any, model: Any, *, formatted: bool) -> N
     if isinstance(model, str):
         if not isinstance(document, str) or not document.strip():
             raise CorpusError(f"{where}: {document!r} where a text is expected")
-        allowed = _PLACEHOLDER.findall(model) if formatted else []
-        for name in _PLACEHOLDER.findall(document) if formatted else []:
+        allowed = placeholders(model) if formatted else []
+        for name in placeholders(document) if formatted else []:
             if name not in allowed:
                 raise CorpusError(f"{where}: placeholder {{{name}}} is not known: {', '.join(allowed) or 'none'}")
         return
