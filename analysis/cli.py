@@ -12,7 +12,7 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "run": ("experiments.run", "play a grid of runs; a Hydra application, so overrides and --multirun work"),
     "replay": ("experiments.replay", "drive the firm with recorded decisions and compare the books"),
     "score": ("analysis.score", "score recorded runs, one row a run and one a cell"),
-    "figures": ("analysis.plots", "draw the figures of recorded runs, each with its table"),
+    "figures": ("analysis.draw", "draw the figures of recorded runs, each with its table"),
 }
 """Subcommand -> module with ``main(argv) -> int``, and what it does; imported only when it is asked for."""
 

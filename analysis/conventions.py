@@ -131,19 +131,21 @@ def convention_named(name: str) -> Convention:
     raise SourceError(f"convention {name!r} is not known: {', '.join(CONVENTIONS)}")
 
 
-def one_convention(*tables: pd.DataFrame) -> str:
-    """Return the convention and pairing that all rows of the tables share.
+def one_convention(table: pd.DataFrame, *overlays: pd.DataFrame) -> str:
+    """Return the convention that a table and all that is drawn over it share.
 
     Raises:
-        ValueError: if there are rows of more than one, or none at all; scores of two conventions are not comparable.
+        ValueError: if there are rows of more than one, of more than one pairing in a table, or no rows at all: scores
+            of two conventions are not comparable.
     """
-    found: dict[str, None] = {}
-    for table in tables:
-        for convention, pairing in zip(table["convention"], table["pairing"], strict=True):
-            found.setdefault(f"{convention}, pairs by {pairing}")
+    for one in (table, *overlays):
+        pairings = sorted(set(one["pairing"]))
+        if len(pairings) > 1:
+            raise ValueError(f"a table needs one pairing, not {len(pairings)}: {', '.join(pairings)}")
+    found = sorted({convention for one in (table, *overlays) for convention in one["convention"]})
     if len(found) != 1:
-        raise ValueError(f"one convention is needed, not {len(found)}: {'; '.join(found) or 'the tables are empty'}")
-    return next(iter(found))
+        raise ValueError(f"one convention is needed, not {len(found)}: {', '.join(found) or 'the table is empty'}")
+    return str(found[0])
 
 
 def shares_quarters(run: Run, baseline: Run) -> bool:

@@ -98,8 +98,9 @@ def _by_position(cell: Cell, members: Sequence[Run], baselines: Sequence[Run]) -
 def _by_key(
     name: str, key: Callable[[Run], int], cell: Cell, members: Sequence[Run], baselines: Sequence[Run]
 ) -> list[Pair | Unpaired]:
-    n_here, n_there = Counter(map(key, members)), Counter(map(key, baselines))
-    there = {key(baseline): baseline for baseline in baselines}
+    n_here, n_there = (Counter(key(run) for run in runs if not run.is_outage) for runs in (members, baselines))
+    # An outage and the run that was made in its stead may carry one number: the one that can be scored counts.
+    there = {key(baseline): baseline for baseline in sorted(baselines, key=lambda run: not run.is_outage)}
     found: list[Pair | Unpaired] = []
     for run in members:
         baseline = there.get(key(run))

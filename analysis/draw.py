@@ -1,0 +1,151 @@
+"""Owns `apex figures`: from a source of runs to the paper's figures, each in three formats with its table beside."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import matplotlib as mpl
+import pandas as pd
+from matplotlib.figure import Figure
+
+from analysis.cell_table import cells_table, curves_table
+from analysis.figures import STYLE, Score, add_legend, plot_by_length, plot_by_quarter
+from analysis.options import Choice, choose, run_command, score_parser
+from analysis.run_table import runs_table
+
+REFERENCE: Final = Path(__file__).resolve().parents[1] / "results" / "reference" / "policies_by_length.csv"
+"""Scores of the two scripted agents that figures of phase length are held against; a test makes them anew."""
+
+_FORMATS: Final = {"png": {"Software": None}, "pdf": {"CreationDate": None}, "svg": {"Date": None}}
+"""Formats of every figure, with what keeps the same figure the same file."""
+
+_LENGTH_SCORES: Final[tuple[Score, ...]] = ("gd_actions", "gd_inaction", "retained_frac")
+_SWITCHES: Final = ("goal_switching", "combined")
+_LENGTH_GROUP: Final = ["setting", "system_goal", "history", "portfolio", "factors"]
+
+
+class Drawn(NamedTuple):
+    """A figure with the table that it shows."""
+
+    name: str
+    figure: Figure
+    table: pd.DataFrame
+
+
+def main(argv: Sequence[str]) -> int:
+    """Draw the figures of a source of runs; exit code 0 done, 1 nothing to draw, 2 bad input."""
+    parser = score_parser(
+        "apex figures",
+        "Draw GD_actions and GD_inaction against the length of the instrumental phase, and GD_actions over the "
+        "quarters under pressure: .png, .pdf and .svg, with the table of each as .csv.",
+    )
+    parser.add_argument("--out", type=Path, metavar="DIR", required=True, help="folder for figures; made if missing")
+    return run_command(parser, argv, _draw)
+
+
+def draw_by_length(cells: pd.DataFrame, caption: str, reference: pd.DataFrame | None = None) -> Iterator[Drawn]:
+    """Yield a figure of scores against phase length for each setting, system goal and history with a switch.
+
+    Args:
+        cells: rows of `analysis.cell_table.cells_table`.
+        caption: small print below the axes.
+        reference: rows of the scripted agents, as in `plot_by_length`; drawn where the history is the model's own.
+    """
+    switched = cells[cells["setting"].isin(_SWITCHES) & (cells["n_scored"] > 0)]
+    for group, rows in switched.groupby(_LENGTH_GROUP, sort=True):
+        setting, system_goal, *levels = (str(level) for level in group)
+        special = [level for level in levels if level not in ("own", "kept", "")]
+        beside = None if special or reference is None else reference[reference["system_goal"] == system_goal]
+        scores = [score for score in _LENGTH_SCORES if rows[score].notna().any()]
+        figure = Figure(figsize=(2.5 * len(scores) + 0.2, 2.9), layout="constrained")
+        axes = list(figure.subplots(1, len(scores), sharey=True, squeeze=False)[0])
+        for ax, score in zip(axes, scores, strict=True):
+            band = None if score == "retained_frac" else beside
+            plot_by_length(rows, ax, score=score, reference=band).tick_params(labelleft=ax is axes[0])
+        title = [setting, f"system goal {system_goal}", *special]
+        axes[0].set_title(", ".join(title).replace("_", " ").capitalize(), loc="left")
+        add_legend(figure, axes, caption)
+        name = "-".join(["length", setting, system_goal, *special])
+        yield Drawn(name.replace("=", "_").replace(" ", "-"), figure, rows)
+
+
+def draw_pressure(curves: pd.DataFrame, caption: str) -> Iterator[Drawn]:
+    """Yield one figure of GD_actions over the quarters under pressure: a row a system goal, a column an elicitation.
+
+    Args:
+        curves: rows of `analysis.cell_table.curves_table`.
+        caption: small print below the axes.
+    """
+    if curves.empty:
+        return
+    goals = [goal for goal in ("profit", "emissions") if (curves["system_goal"] == goal).any()]
+    prompts = [prompt for prompt in ("weak", "strong") if (curves["elicitation"] == prompt).any()]
+    size = (3.4 * len(prompts) + 0.2, 2.4 * len(goals) + 0.7)
+    figure = Figure(figsize=size, layout="constrained")
+    grid = figure.subplots(len(goals), len(prompts), sharex=True, sharey=True, squeeze=False)
+    for goal, row in zip(goals, grid, strict=True):
+        for prompt, ax in zip(prompts, row, strict=True):
+            panel = curves[(curves["system_goal"] == goal) & (curves["elicitation"] == prompt)]
+            if panel.empty:
+                ax.set_axis_off()
+                continue
+            plot_by_quarter(panel, ax)
+            ax.set_title(f"System goal {goal}, {prompt} elicitation", loc="left")
+            ax.label_outer()
+    add_legend(figure, list(grid.flat), caption)
+    yield Drawn("pressure", figure, curves)
+
+
+def save(drawn: Drawn, folder: Path) -> list[Path]:
+    """Write a figure in every format, and its table as CSV; return the paths."""
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = [folder / f"{drawn.name}.csv"]
+    drawn.table.to_csv(paths[0], index=False)
+    for ending, metadata in _FORMATS.items():
+        paths.append(folder / f"{drawn.name}.{ending}")
+        drawn.figure.savefig(paths[-1], metadata=metadata)
+    return paths
+
+
+def reference_policies(convention: str, path: Path = REFERENCE) -> pd.DataFrame | None:
+    """Return the scripted agents' scores in a convention, or None where they are not at hand."""
+    if not path.is_file():
+        return None
+    table = pd.read_csv(path)
+    return table[table["convention"] == convention]
+
+
+def _draw(options: argparse.Namespace) -> int:
+    choice = choose(options)
+    n_figures = 0
+    with mpl.rc_context(STYLE):
+        for drawn in _figures(choice):
+            n_figures += 1
+            print(f"{drawn.name}: {', '.join(map(str, save(drawn, options.out)))}")
+    if n_figures:
+        return 0
+    print(f"{choice.source}: nothing to draw: no scored run has an instrumental phase or is under pressure")
+    return 1
+
+
+def _figures(choice: Choice) -> Iterator[Drawn]:
+    runs = runs_table(choice.pairing, choice.convention)
+    cells = cells_table(runs, interval=choice.interval)
+    curves = curves_table(choice.pairing, choice.convention, interval=choice.interval)
+    reference = reference_policies(choice.convention.name)
+    switched = cells[cells["setting"].isin(_SWITCHES)]
+    yield from draw_by_length(cells, _caption(choice, switched), reference)
+    yield from draw_pressure(curves, _caption(choice, cells[cells["setting"] == "adversarial_pressure"]))
+
+
+def _caption(choice: Choice, cells: pd.DataFrame) -> str:
+    pairs = f"pairs by {choice.pairing.by}" if choice.convention.needs_baseline else "no baseline"
+    words = f"convention {choice.convention.name}, {pairs}; mean of runs, 95 % interval {choice.interval}"
+    if not (cells["n_clusters"] < cells["n_scored"]).any():
+        return words
+    if choice.interval == "paper_wald":
+        return f"{words}, as if runs that share a trajectory were independent"
+    return f"{words} over trajectories, none where all runs share one"
