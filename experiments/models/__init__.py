@@ -14,6 +14,7 @@ from experiments.treatment import ModelConfig
 ADAPTERS: Final[Mapping[str, str]] = {
     "scripted": "experiments.models.scripted",
     "python": "experiments.models.python_agent",
+    "recorded": "experiments.models.recorded",
 }
 """Module of each adapter; it offers ``build(config: ModelConfig) -> Model``."""
 
