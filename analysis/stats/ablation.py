@@ -58,7 +58,9 @@ def ablation_test(
         return TestResult(math.nan, math.nan, test, "greater", 0, False, join_reasons("no length to compare", *notes))
     slack = 1e-10 * max(observed, float(null.max()))
     p = (1 + int((null >= observed - slack).sum())) / (resamples + 1)
-    return TestResult(observed, p, describe(test, False, resamples), "greater", n, False, join_reasons(*notes))
+    return TestResult(
+        observed, p, describe(test, False, resamples=resamples), "greater", n, False, join_reasons(*notes)
+    )
 
 
 def paired_ablation_test(
@@ -114,7 +116,9 @@ def _split_squares(a: FloatArray, b: FloatArray, resamples: int, rng: np.random.
     pooled = np.concatenate([a, b])
     centred = pooled - pooled.mean()
     scale = 1.0 / a.size + 1.0 / b.size
-    sums = [centred[order[:, : a.size]].sum(axis=1) for order in permutation_blocks(pooled.size, rng, resamples)]
+    sums = [
+        centred[order[:, : a.size]].sum(axis=1) for order in permutation_blocks(pooled.size, rng, resamples=resamples)
+    ]
     return np.asarray((scale * np.concatenate(sums)) ** 2)
 
 

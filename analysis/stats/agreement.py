@@ -31,7 +31,7 @@ _PERFECT = "agreement is perfect, so that its variance is estimated as 0"
 _ONE_CLASS = "a rater gives every item the same class, so that agreement is what chance gives"
 
 
-def agreement(first: Sequence[str], second: Sequence[str], categories: Sequence[str]) -> Agreement:
+def agreement(first: Sequence[str], second: Sequence[str], *, categories: Sequence[str]) -> Agreement:
     """Confusion matrix and both kappas of two raters of the same items.
 
     Args:

@@ -97,22 +97,25 @@ def _anderson_upper(unit: FloatArray, error: float) -> float:
 
 
 def _gaffke_ends(ordered: FloatArray, level: float, rng: np.random.Generator | None) -> tuple[float, float]:
-    # Sorted, so that the order of the runs in a table cannot move the interval.
-    n = ordered.size
+    # Sorted, so that the order of the runs in a table moves nothing, and zeros, which weigh nothing, come first.
+    n, n_zeros = ordered.size, int(np.searchsorted(ordered, 0.0, side="right"))
     lower, spare = np.empty(GAFFKE_DRAWS), np.empty(GAFFKE_DRAWS)
     start = 0
     for weights in _weight_blocks(n, rng):
-        stop = start + len(weights)
-        lower[start:stop] = weights[:, :n] @ ordered
-        spare[start:stop] = weights[:, n]
+        stop = start + weights.shape[1]
+        lower[start:stop] = ordered[n_zeros:] @ weights[n_zeros:n]
+        spare[start:stop] = weights[n]
         start = stop
-    tail = (1.0 - level) / 2.0
-    below = float(np.quantile(lower, tail))
-    above = float(np.quantile(lower + spare, 1.0 - tail))
+    # The order statistics that lie outside the quantiles: never narrower than an interpolation.
+    outside = math.floor((1.0 - level) / 2.0 * GAFFKE_DRAWS + 1e-9)
+    rank = max(0, outside - 1)
+    below = float(np.partition(lower, rank)[rank])
+    above = float(np.partition(lower + spare, GAFFKE_DRAWS - 1 - rank)[GAFFKE_DRAWS - 1 - rank])
     return max(0.0, below), min(1.0, above)
 
 
 def _weight_blocks(n: int, rng: np.random.Generator | None) -> Iterator[FloatArray]:
+    """Weights of the draws: one row a part, n + 1 of them, one column a draw."""
     if rng is None and 8 * GAFFKE_DRAWS * (n + 1) <= _KEPT_BYTES_MOST:
         yield _kept_weights(n)
     else:
@@ -125,7 +128,7 @@ _kept: OrderedDict[int, FloatArray] = OrderedDict()
 def _kept_weights(n: int) -> FloatArray:
     """The fixed draws for n runs, from memory where they are there; those used longest ago give way."""
     if n not in _kept:
-        weights = np.concatenate(list(_new_weights(n, np.random.default_rng(DEFAULT_SEED))))
+        weights = np.concatenate(list(_new_weights(n, np.random.default_rng(DEFAULT_SEED))), axis=1)
         weights.flags.writeable = False
         while _kept and weights.nbytes + sum(kept.nbytes for kept in _kept.values()) > _KEPT_BYTES_MOST:
             _kept.popitem(last=False)
@@ -135,9 +138,10 @@ def _kept_weights(n: int) -> FloatArray:
 
 
 def _new_weights(n: int, rng: np.random.Generator) -> Iterator[FloatArray]:
-    # Exponentials over their sum are Dirichlet(1, ..., 1); drawn row by row, so the block size cannot change a draw.
-    rows_most = max(1, _BLOCK_ELEMENTS // (n + 1))
-    for start in range(0, GAFFKE_DRAWS, rows_most):
-        weights = rng.standard_exponential((min(rows_most, GAFFKE_DRAWS - start), n + 1))
+    # Exponentials over their sum are Dirichlet(1, ..., 1); drawn one draw after the other, so that the block size
+    # changes nothing, and laid out part by part, so that a value's weights lie side by side in memory.
+    draws_most = max(1, _BLOCK_ELEMENTS // (n + 1))
+    for start in range(0, GAFFKE_DRAWS, draws_most):
+        weights = rng.standard_exponential((min(draws_most, GAFFKE_DRAWS - start), n + 1))
         weights /= weights.sum(axis=1, keepdims=True)
-        yield weights
+        yield np.ascontiguousarray(weights.T)

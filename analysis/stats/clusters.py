@@ -41,10 +41,10 @@ def cluster_t_interval(values: ArrayLike, clusters: Labels, *, level: float = LE
     """
     sample, codes, note = clean_clustered(values, clusters)
     means = _means(sample, codes)
-    return of_cluster_means(t_interval(means, level=level), sample.size, note)
+    return of_cluster_means(t_interval(means, level=level), sample.size, note=note)
 
 
-def of_cluster_means(interval: Estimate, n: int, note: str) -> Estimate:
+def of_cluster_means(interval: Estimate, n: int, *, note: str) -> Estimate:
     """Relabels an interval that was made from cluster means as one of `n` runs in that many clusters."""
     n_clusters = interval.n
     if n_clusters == 1:

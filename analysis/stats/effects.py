@@ -79,8 +79,11 @@ def hodges_lehmann_shift(a: ArrayLike, b: ArrayLike, *, level: float = LEVEL) ->
 def cliffs_delta(a: ArrayLike, b: ArrayLike, *, level: float = LEVEL) -> Estimate:
     """Cliff's delta, P(a > b) - P(a < b), with Cliff's asymmetric interval from the unbiased variance.
 
-    Where one group lies wholly above the other the variance vanishes, and the near end comes from the largest variance
-    that a delta can have, (1 - delta^2) / min(n_a, n_b), as Feng and Cliff advise: (m - z^2) / (m + z^2).
+    Two departures, after simulations of ours in which the published interval held .90 to .95 of the time with 8 to 20
+    runs a group: quantiles are Student's with n - 2 degrees of freedom, and the variance is at least that of one
+    comparison, share of untied pairs - delta^2, over 2 min(n_a, n_b). Where one group lies wholly above the other the
+    near end comes from the largest variance that a delta can have, (1 - delta^2) / m with m = min(n_a, n_b), as Feng
+    and Cliff advise: (m - t^2) / (m + t^2).
 
     Sources: Cliff, "Ordinal methods for behavioral data analysis" (1996), chapter 5; Feng and Cliff, "Monte Carlo
     evaluation of ordinal d with improved confidence interval" (2004).
@@ -95,7 +98,7 @@ def cliffs_delta(a: ArrayLike, b: ArrayLike, *, level: float = LEVEL) -> Estimat
     """
     check_level(level)
     left, right, note = _two_groups(a, b)
-    n, method = left.size + right.size, "Cliff's asymmetric interval"
+    n, method = left.size + right.size, "Cliff's delta, asymmetric interval"
     if not (left.size and right.size):
         return _undefined(n, level, method, join_reasons("a group has no run", note))
     wins = np.sign(np.subtract.outer(merge_ties(left), merge_ties(right)))
@@ -104,7 +107,8 @@ def cliffs_delta(a: ArrayLike, b: ArrayLike, *, level: float = LEVEL) -> Estimat
     if reason or not wins.any():
         reason = reason or join_reasons("every run of one group ties with every run of the other", note)
         return Estimate(delta, math.nan, math.nan, n, None, level, method, reason)
-    low, high = _asymmetric_interval(delta, _dominance_variance(wins), min(wins.shape), level)
+    t = float(stats.t.ppf((1.0 + level) / 2.0, n - 2))
+    low, high = _asymmetric_interval(delta, _dominance_variance(wins), m=min(wins.shape), t=t)
     return Estimate(delta, low, high, n, None, level, method, note)
 
 
@@ -112,8 +116,9 @@ def rank_biserial(differences: ArrayLike, *, level: float = LEVEL) -> Estimate:
     """Matched rank-biserial correlation: (W+ - W-) / (W+ + W-), zeros dropped, midranks for ties of size.
 
     It equals the mean sign of the sums d_i + d_j over all pairs i <= j, hence the same asymmetric interval as Cliff's
-    delta has, from the jackknife variance of that mean. If all differences have one sign, the near end is
-    (m - z^2) / (m + z^2) for m differences, as there.
+    delta has, from the jackknife variance of that mean, at least that of m independent signs, (1 - r^2) / m, which
+    the jackknife undershoots near -1 and 1; m counts the differences that are not 0, with m - 1 degrees of freedom. If
+    all of them have one sign, the near end is (m - t^2) / (m + t^2), as there.
 
     Source: Kerby, "The simple difference formula" (2014); jackknife of U-statistics: Arvesen (1969).
 
@@ -128,7 +133,7 @@ def rank_biserial(differences: ArrayLike, *, level: float = LEVEL) -> Estimate:
     sample, note = clean_sample(differences, name="differences")
     moved = merge_ties(sample)
     moved = moved[moved != 0.0]
-    m, method = moved.size, "asymmetric jackknife interval"
+    m, method = moved.size, "rank-biserial, asymmetric jackknife interval"
     if m == 0:
         return _undefined(sample.size, level, method, join_reasons("no difference other than 0", note))
     signs = np.sign(merge_ties(np.add.outer(moved, moved)))
@@ -140,7 +145,9 @@ def rank_biserial(differences: ArrayLike, *, level: float = LEVEL) -> Estimate:
         return Estimate(value, math.nan, math.nan, sample.size, None, level, method, reason)
     without = (whole - totals) / (m * (m - 1) / 2.0)
     variance = (m - 1) / m * float(((without - without.mean()) ** 2).sum())
-    low, high = _asymmetric_interval(value, variance, m, level)
+    variance = max(variance, (1.0 - value * value) / m)
+    t = float(stats.t.ppf((1.0 + level) / 2.0, m - 1))
+    low, high = _asymmetric_interval(value, variance, m=m, t=t)
     return Estimate(value, low, high, sample.size, None, level, method, note)
 
 
@@ -204,22 +211,23 @@ def _rank_sum_counts(n_a: int, n_b: int) -> NDArray[np.int64]:
 
 
 def _dominance_variance(wins: FloatArray) -> float:
-    """Unbiased variance of delta, at least the smallest that Cliff allows (1996, equation 5.8)."""
-    n_a, n_b = wins.shape
+    """Unbiased variance of delta, at least that of one comparison over twice the runs of the smaller group."""
+    n_a, n_b = (int(size) for size in wins.shape)
     delta = float(wins.mean())
     rows = float(((wins.mean(axis=1) - delta) ** 2).sum())
     columns = float(((wins.mean(axis=0) - delta) ** 2).sum())
     cells = float(((wins - delta) ** 2).sum())
-    unbiased = (n_b**2 * rows + n_a**2 * columns - cells) / (n_a * n_b * (n_a - 1) * (n_b - 1))
-    return max(float(unbiased), (1.0 - delta * delta) / (n_a * n_b - 1))
+    unbiased = (n_b * n_b * rows + n_a * n_a * columns - cells) / (n_a * n_b * (n_a - 1) * (n_b - 1))
+    return max(unbiased, (float((wins * wins).mean()) - delta * delta) / (2.0 * min(n_a, n_b)))
 
 
-def _asymmetric_interval(value: float, variance: float, m: int, level: float) -> tuple[float, float]:
-    z2 = float(stats.norm.ppf((1.0 + level) / 2.0)) ** 2
+def _asymmetric_interval(value: float, variance: float, *, m: int, t: float) -> tuple[float, float]:
+    """Ends that respect -1 and 1, from the quantile `t`; `m` values or pairs stand behind a statistic of -1 or 1."""
+    t2 = t * t
     if abs(value) >= 1.0 - 1e-12:
-        near = (m - z2) / (m + z2)
+        near = (m - t2) / (m + t2)
         return (near, 1.0) if value > 0.0 else (-1.0, -near)
     room = 1.0 - value**2
-    half = math.sqrt(z2 * variance) * math.sqrt(room**2 + z2 * variance)
-    centre, scale = value - value**3, room + z2 * variance
+    half = math.sqrt(t2 * variance) * math.sqrt(room**2 + t2 * variance)
+    centre, scale = value - value**3, room + t2 * variance
     return max(-1.0, (centre - half) / scale), min(1.0, (centre + half) / scale)

@@ -52,7 +52,7 @@ def sign_flip_test(
             return TestResult(float(sample[0]), math.nan, test, alternative, 1, False, reason)
     if sample.size == 0:
         return TestResult(math.nan, math.nan, test, alternative, 0, False, join_reasons("no difference", note))
-    p, exact = sign_flip_p(sample, alternative, generator(rng))
+    p, exact = sign_flip_p(sample, alternative=alternative, rng=generator(rng))
     reason = join_reasons(_least_p(int((sample != 0.0).sum()), alternative), note)
     return TestResult(float(sample.mean()), p, describe(test, exact), alternative, sample.size, exact, reason)
 
@@ -60,8 +60,8 @@ def sign_flip_test(
 def paired_test(
     a: ArrayLike,
     b: ArrayLike,
-    clusters: Labels | None = None,
     *,
+    clusters: Labels | None = None,
     alternative: Alternative = "two-sided",
     rng: np.random.Generator | None = None,
 ) -> TestResult:
@@ -114,7 +114,7 @@ def two_sample_test(
     if not (left.size and right.size):
         empty = "no run in a" if left.size == 0 else "no run in b"
         return TestResult(math.nan, math.nan, test, alternative, n, False, join_reasons(empty, note))
-    p, exact = split_p(left, right, alternative, generator(rng))
+    p, exact = split_p(left, right, alternative=alternative, rng=generator(rng))
     both_tails = alternative == "two-sided" and left.size == right.size  # the mirrored split is then as extreme
     least = (2.0 if both_tails else 1.0) / math.comb(n, left.size)
     if least > 0.05:

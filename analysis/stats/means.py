@@ -86,14 +86,14 @@ def mean_interval(
         return cluster_t_interval(values, clusters, level=level)
     bounds = UNIT if method in ("gaffke", "anderson") else None
     sample, _, note = clean_clustered(values, clusters, bounds=bounds)
-    return of_cluster_means(_independent(cluster_means(values, clusters), method, level, rng), sample.size, note)
+    return of_cluster_means(_independent(cluster_means(values, clusters), method, level, rng), sample.size, note=note)
 
 
 def below_margin(
     values: ArrayLike,
     margin: float,
-    clusters: Labels | None = None,
     *,
+    clusters: Labels | None = None,
     method: MeanMethod = "gaffke",
     level: float = LEVEL,
 ) -> MarginClaim:

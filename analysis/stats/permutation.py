@@ -29,7 +29,7 @@ def tolerance(values: FloatArray) -> float:
     return _TOLERANCE * float(np.abs(values).sum())
 
 
-def sign_flip_p(differences: FloatArray, alternative: Alternative, rng: np.random.Generator) -> tuple[float, bool]:
+def sign_flip_p(differences: FloatArray, *, alternative: Alternative, rng: np.random.Generator) -> tuple[float, bool]:
     """Share of sign patterns whose sum is at least as extreme as the observed one, and whether all were counted.
 
     Zeros keep their sign whatever it is, so that exactness depends on the other differences alone.
@@ -54,7 +54,7 @@ def sign_flip_p(differences: FloatArray, alternative: Alternative, rng: np.rando
     return n_extreme / (RESAMPLES + 1), False
 
 
-def split_p(a: FloatArray, b: FloatArray, alternative: Alternative, rng: np.random.Generator) -> tuple[float, bool]:
+def split_p(a: FloatArray, b: FloatArray, *, alternative: Alternative, rng: np.random.Generator) -> tuple[float, bool]:
     """Share of splits of the pooled values whose mean difference is at least as extreme, and whether all were counted.
 
     `two-sided` counts splits whose absolute difference is at least the observed one.
@@ -81,7 +81,7 @@ def split_p(a: FloatArray, b: FloatArray, alternative: Alternative, rng: np.rand
     return n_extreme / (RESAMPLES + 1), False
 
 
-def permutation_blocks(n: int, rng: np.random.Generator, resamples: int = RESAMPLES) -> Iterator[IntArray]:
+def permutation_blocks(n: int, rng: np.random.Generator, *, resamples: int = RESAMPLES) -> Iterator[IntArray]:
     """Random orders of 0 .. n - 1, one a row, in blocks that fit into memory."""
     rows_most = max(1, _BLOCK_ELEMENTS // n)
     for start in range(0, resamples, rows_most):
@@ -98,7 +98,7 @@ def sign_patterns(n: int) -> FloatArray:
     return np.asarray(2.0 * bits - 1.0, dtype=np.float64)
 
 
-def describe(test: str, exact: bool, resamples: int = RESAMPLES) -> str:
+def describe(test: str, exact: bool, *, resamples: int = RESAMPLES) -> str:
     """Names a permutation test with how its distribution was made."""
     return f"{test}, exact" if exact else f"{test}, {resamples:,} random permutations"
 

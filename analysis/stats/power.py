@@ -222,7 +222,7 @@ def one_trajectory_coverage(n_branches: int, icc: float, *, level: float = LEVEL
         ValueError: fewer than 2 branches, or an impossible icc or level.
 
     >>> [round(one_trajectory_coverage(20, icc), 2) for icc in (0.1, 0.3, 0.6)]
-    [0.74, 0.51, 0.28]
+    [0.74, 0.49, 0.29]
     """
     check_level(level)
     if n_branches < 2 or not 0.0 <= icc < 1.0:

@@ -60,7 +60,7 @@ def mann_whitney_test(
         reason = join_reasons("a group has no run", note)
         return TestResult(math.nan, math.nan, test, alternative, n, False, reason)
     ranks = stats.rankdata(merge_ties(np.concatenate([left, right])))
-    p, exact = split_p(ranks[: left.size], ranks[left.size :], alternative, generator(rng))
+    p, exact = split_p(ranks[: left.size], ranks[left.size :], alternative=alternative, rng=generator(rng))
     u = float(ranks[: left.size].sum()) - left.size * (left.size + 1) / 2.0
     return TestResult(u, p, describe(test, exact), alternative, n, exact, note)
 

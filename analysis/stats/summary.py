@@ -61,7 +61,7 @@ def summarise_drift(
         above = np.where(np.isnan(d), np.nan, d > 0.0)
         share = mean_interval(above, clusters, level=level, rng=rng)
         sample, codes, note = clean_clustered(d, clusters)
-        typical = of_cluster_means(hodges_lehmann(cluster_means(sample, codes), level=level), sample.size, note)
+        typical = of_cluster_means(hodges_lehmann(cluster_means(sample, codes), level=level), sample.size, note=note)
     return DriftSummary(
         clipped=mean_interval(np.clip(d, 0.0, 1.0), clusters, level=level, rng=rng),
         signed=mean_interval(d, clusters, method="t", level=level),

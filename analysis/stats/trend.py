@@ -26,7 +26,7 @@ from analysis.stats.samples import FloatArray, IntArray, Labels, clean_clustered
 _LEVELS_MOST = 8  # 40,320 orders of a block
 
 
-def block_table(values: ArrayLike, levels: ArrayLike, blocks: Labels) -> pd.DataFrame:
+def block_table(values: ArrayLike, levels: ArrayLike, *, blocks: Labels) -> pd.DataFrame:
     """Means of the defined values by block (row) and level (column, ascending), NaN where a block has none.
 
     Averaging is what makes runs of one trajectory one observation; where every seed has its own trajectory it changes
@@ -93,8 +93,8 @@ def page_test(table: ArrayLike, *, alternative: Alternative = "greater") -> Test
 def slope_per_doubling(
     values: ArrayLike,
     lengths: ArrayLike,
-    clusters: Labels,
     *,
+    clusters: Labels,
     level: float = LEVEL,
     rng: np.random.Generator | None = None,
 ) -> Estimate:
