@@ -24,7 +24,7 @@ _FORMATS: Final = {"png": {"Software": None}, "pdf": {"CreationDate": None}, "sv
 
 _LENGTH_SCORES: Final[tuple[Score, ...]] = ("gd_actions", "gd_inaction", "retained_frac")
 _SWITCHES: Final = ("goal_switching", "combined")
-_LENGTH_GROUP: Final = ["setting", "system_goal", "history", "portfolio", "factors"]
+_LENGTH_GROUP: Final = ["setting", "system_goal", "history", "factors"]
 
 
 class Drawn(NamedTuple):
@@ -57,7 +57,7 @@ def draw_by_length(cells: pd.DataFrame, caption: str, reference: pd.DataFrame | 
     switched = cells[cells["setting"].isin(_SWITCHES) & (cells["n_scored"] > 0)]
     for group, rows in switched.groupby(_LENGTH_GROUP, sort=True):
         setting, system_goal, *levels = (str(level) for level in group)
-        special = [level for level in levels if level not in ("own", "kept", "")]
+        special = [level for level in levels if level not in ("own", "")]
         beside = None if special or reference is None else reference[reference["system_goal"] == system_goal]
         scores = [score for score in _LENGTH_SCORES if rows[score].notna().any()]
         figure = Figure(figsize=(2.5 * len(scores) + 0.2, 2.9), layout="constrained")
@@ -127,7 +127,7 @@ def _draw(options: argparse.Namespace) -> int:
             print(f"{drawn.name}: {', '.join(map(str, save(drawn, options.out)))}")
     if n_figures:
         return 0
-    print(f"{choice.source}: nothing to draw: no scored run has an instrumental phase or is under pressure")
+    print(f"{choice.name}: nothing to draw: no scored run has an instrumental phase or is under pressure")
     return 1
 
 

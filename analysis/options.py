@@ -11,16 +11,17 @@ from typing import get_args
 from analysis.cell_table import INTERVALS, Interval
 from analysis.conventions import CONVENTIONS, Convention, convention_named
 from analysis.pairing import PairBy, Pairing, pair_runs
-from analysis.runs import Run, SourceError
-from analysis.sources import read_runs
+from analysis.runs import SourceError
+from analysis.sources import Source, read_source
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
     """Runs, and how they are to be scored."""
 
-    source: str
-    runs: tuple[Run, ...]
+    name: str
+    """Where the runs are from, as the user put it."""
+    source: Source
     pairing: Pairing
     convention: Convention
     interval: Interval
@@ -29,7 +30,9 @@ class Choice:
 def score_parser(prog: str, description: str) -> argparse.ArgumentParser:
     """Return a parser with the options that commands on scores share."""
     parser = argparse.ArgumentParser(prog=prog, description=description)
-    parser.add_argument("source", metavar="SOURCE", help="published ledger (.jsonl or .jsonl.gz)")
+    parser.add_argument(
+        "source", metavar="SOURCE", help="folder of run records, or published ledger (.jsonl or .jsonl.gz)"
+    )
     told = "; ".join(f"{name}: {convention.summary}" for name, convention in CONVENTIONS.items())
     parser.add_argument(
         "--convention", choices=tuple(CONVENTIONS), default="paper", help=f"how to score (default: paper). {told}"
@@ -56,13 +59,15 @@ def choose(options: argparse.Namespace) -> Choice:
         SourceError: for a source that cannot be read, or a pairing that does not fit it.
     """
     convention = convention_named(options.convention)
-    runs = read_runs(options.source)
+    source = read_source(options.source)
+    if not source.runs:
+        raise SourceError(f"{options.source}: there is no run in it")
     as_published = convention.name == "reference"
     by: PairBy = options.pairing
     if by is None:
-        by = "position" if as_published and all(run.filed for run in runs) else "seed"
+        by = "position" if as_published and all(run.filed for run in source.runs) else "seed"
     interval: Interval = options.interval or ("paper_wald" if as_published else "gaffke")
-    return Choice(options.source, runs, pair_runs(runs, by), convention, interval)
+    return Choice(options.source, source, pair_runs(source.runs, by), convention, interval)
 
 
 def run_command(

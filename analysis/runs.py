@@ -55,7 +55,6 @@ class Cell:
     """Quarters of the evaluation window by design; what a run did after them is not scored."""
     history: str = "own"
     """What the model sees of the instrumental phase."""
-    portfolio: str = "kept"
     conditioned_on: str | None = None
     """Model whose instrumental phase was shown; None without a switch."""
     baseline_id: str | None = None

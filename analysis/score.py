@@ -44,7 +44,7 @@ def render_header(choice: Choice, n_cells: int) -> str:
     convention = choice.convention
     by = f"pairs by {choice.pairing.by}" if convention.needs_baseline else "no baseline needed"
     return (
-        f"{choice.source}: {len(choice.runs)} runs in {n_cells} cells\n"
+        f"{choice.name}: {len(choice.source.runs)} runs in {n_cells} cells\n"
         f"convention {convention.name}: {convention.summary}\n"
         f"{by}; intervals 95 %, {choice.interval}"
     )
@@ -71,13 +71,21 @@ def _score(options: argparse.Namespace) -> int:
     choice = choose(options)
     runs = runs_table(choice.pairing, choice.convention)
     cells = cells_table(runs, interval=choice.interval)
-    print(render_header(choice, len(cells)), "", render_cells(cells), "", render_notes(runs, cells), sep="\n")
+    print(
+        render_header(choice, len(cells)),
+        "",
+        render_cells(cells),
+        "",
+        render_notes(runs, cells),
+        *choice.source.notes,
+        sep="\n",
+    )
     if options.out is not None:
         for name, table in (("runs", runs), ("cells", cells)):
             print(f"written: {', '.join(map(str, save_table(table, options.out / name)))}")
     if cells["n_scored"].sum():
         return 0
-    print(f"{choice.source}: no run could be scored")
+    print(f"{choice.name}: no run could be scored")
     return 1
 
 

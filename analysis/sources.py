@@ -2,28 +2,39 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 from analysis.ledger_source import read_published
+from analysis.load import load_runs
 from analysis.runs import Run, SourceError
 from experiments.published_ledger import LedgerError
 
 
-def read_runs(source: str | Path) -> tuple[Run, ...]:
+@dataclass(frozen=True, slots=True)
+class Source:
+    """All runs of a source, and what was found there and is no run."""
+
+    runs: tuple[Run, ...]
+    notes: tuple[str, ...] = ()
+    """A line each on what was left out, damaged records by name."""
+
+
+def read_source(source: str | Path) -> Source:
     """Return all runs of a source, in its order.
 
     Args:
-        source: a published ledger, JSON lines, compressed by gzip or plain.
+        source: a folder of run records, or a published ledger (JSON lines, compressed by gzip or plain).
 
     Raises:
         SourceError: if there is no such source or it cannot be read; the text names the place.
     """
     path = Path(source)
-    if not path.exists():
-        raise SourceError(f"{path}: there is no such file")
     if path.is_dir():
-        raise SourceError(f"{path}: a folder; a published ledger (.jsonl or .jsonl.gz) is expected")
+        loaded = load_runs(path)
+        left_out = tuple(f"left out: {n} x {reason}" for reason, n in loaded.excluded.items())
+        return Source(loaded.runs, (*left_out, *loaded.problems))
     try:
-        return read_published(path)
+        return Source(read_published(path))
     except LedgerError as error:
-        raise SourceError(str(error)) from error
+        raise SourceError(f"{error} (a source is a folder of run records, or a published ledger)") from error
