@@ -128,7 +128,9 @@ def test_briefings_are_read_as_the_firm_means_them(names, goal):
         observation = firm.open()
         read = read_briefing(observation.text)
         listing = observation.state["listing"] if observation.state["active"] else []
-        assert read.forecasts_pct_per_year == {shown.get(ticker, ticker): forecast for ticker, _, forecast, _ in listing}
+        assert read.forecasts_pct_per_year == {
+            shown.get(ticker, ticker): forecast for ticker, _, forecast, _ in listing
+        }
         kinds = [item.kind for item in observation.items]
         assert len(read.requests) == kinds.count("coworker_request")
         assert read.n_pressure == sum(kind not in ("coworker_request", "general_news", "note") for kind in kinds)

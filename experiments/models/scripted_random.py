@@ -68,6 +68,12 @@ def _wrong_type(rng: random.Random, call: Call) -> Call:
     return call[0], {name: rng.choice(values) for name in _arguments(call)}
 
 
+def _bad_amount(rng: random.Random, call: Call) -> Call:
+    return call[0], {
+        name: rng.choice([0, -1, -2500.5]) if name == "amount" else value for name, value in _arguments(call).items()
+    }
+
+
 def _no_json(rng: random.Random, call: Call) -> Call:
     return call[0], rng.choice(['{"stock": "XOM", "amount": ', "not JSON", "[1, 2]", ""])
 
@@ -85,6 +91,7 @@ _WRONG: Final[Sequence[Callable[[random.Random, Call], Call]]] = (
     _unknown_argument,
     _missing_argument,
     _wrong_type,
+    _bad_amount,
     _no_json,
     _unknown_stock,
 )
