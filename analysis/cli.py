@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import Final
 
 COMMANDS: Final[dict[str, tuple[str, str]]] = {
+    "demo": ("analysis.demo", "play the built-in example, score it and draw its figures"),
     "run": ("experiments.run", "play a grid of runs; a Hydra application, so overrides and --multirun work"),
     "replay": ("experiments.replay", "drive the firm with recorded decisions and compare the books"),
     "score": ("analysis.score", "score recorded runs, one row a run and one a cell"),

@@ -49,9 +49,33 @@ def run_job(data: Mapping[str, Any]) -> int:
     except InputError as error:
         print(f"apex run: {error}", file=sys.stderr)
         return 2
+    return play_and_tell(settings)
+
+
+def play_and_tell(settings: Settings) -> int:
+    """Play validated settings, say what came of it, and return 0 if all is done, else 1."""
     report = play_settings(settings)
     print(told(settings, report))
     return 0 if report.complete else 1
+
+
+def settings_of(overrides: Sequence[str]) -> Settings:
+    """Return the settings of a command line without playing them, for commands that need what `apex run` would do.
+
+    Raises:
+        InputError: if the overrides do not compose, or what they ask for is not allowed.
+    """
+    from hydra import compose, initialize_config_dir
+    from omegaconf import OmegaConf
+
+    problem = secret_in(overrides) or problem_in(overrides, CONF_DIR)
+    if problem:
+        raise InputError(problem)
+    with initialize_config_dir(str(CONF_DIR), version_base="1.3"):
+        plain = OmegaConf.to_container(compose("config", overrides=list(overrides)), resolve=True)
+    if not isinstance(plain, dict):
+        raise InputError(f"the configuration is {type(plain).__name__}: a mapping is expected")
+    return validate({str(key): value for key, value in plain.items()})
 
 
 def play_settings(settings: Settings) -> Report:
