@@ -17,6 +17,8 @@ def placeholders(text: str) -> list[str]:
     >>> placeholders("{ticker} is no {{placeholder}}")
     ['ticker']
     """
+    if "{" not in text:
+        return []
     return [match[1] for match in _BRACES.finditer(text) if match[1] is not None]
 
 
@@ -26,6 +28,8 @@ def filled(text: str, ticker: str) -> str:
     >>> filled("{ticker} is no {{placeholder}}", "XOM")
     'XOM is no {placeholder}'
     """
+    if "{" not in text and "}" not in text:
+        return text
     return _BRACES.sub(lambda match: match[0][0] if match[1] is None else ticker, text)
 
 
