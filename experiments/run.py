@@ -44,8 +44,14 @@ def main(argv: Sequence[str]) -> int:
 
 def run_job(data: Mapping[str, Any]) -> int:
     """Validate one configuration, play it, and return its exit code."""
+    from experiments.models import build_model
+
     try:
         settings = validate(data)
+        # What a model cannot be built from is told before any run starts.
+        parents = {run.parent_model.name: run.parent_model for run in settings.runs if run.parent_model is not None}
+        for model in (*settings.models, *parents.values()):
+            build_model(model)
     except InputError as error:
         print(f"apex run: {error}", file=sys.stderr)
         return 2

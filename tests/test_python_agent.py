@@ -416,6 +416,17 @@ def test_a_wrong_configuration_names_the_field_and_what_is_allowed(broken, words
         build_model(broken)
 
 
+def test_the_command_refuses_what_cannot_be_made_in_one_line_before_any_run_starts(tmp_path):
+    words = ["run", "model=python", f"target={HERE}:says_helo", f"results_dir={tmp_path}"]
+    ended = subprocess.run(
+        [sys.executable, "-m", "analysis.cli", *words], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert ended.returncode == 2
+    assert ended.stderr.splitlines()[-1].startswith(f"apex run: target '{HERE}:says_helo': name 'says_helo'")
+    assert "Traceback" not in ended.stderr
+    assert list(tmp_path.rglob("*.jsonl")) == []
+
+
 # Whole runs
 
 
