@@ -9,6 +9,8 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Final, get_args
 
+from apex_env.inbox import check_enough
+from apex_env.prompts import system_prompt
 from apex_env.streams import check_seed
 from apex_env.texts import CORPUS_DIR, Corpus, CorpusError, load_corpus
 from experiments.errors import InputError
@@ -16,8 +18,8 @@ from experiments.record import Sync
 from experiments.treatment import ModelConfig, RunSpec, Treatment, expand, plan_runs
 
 KEYS: Final = (
-    "name about results_dir models parents target treatment grid blocks seeds n_phases trial margin shard concurrency sync "
-    "corpus"
+    "name about results_dir models parents target treatment grid blocks seeds n_phases trial margin shard concurrency "
+    "sync corpus"
 ).split()
 FACTORS: Final = tuple(spec.name for spec in fields(Treatment) if spec.name != "corpus")
 """What a treatment can vary; the corpus is a field of its own."""
@@ -62,6 +64,7 @@ def validate(data: Mapping[str, Any]) -> Settings:
         n_phases=_whole(data["n_phases"], "n_phases", 1),
         parents={parent.name: parent for parent in parents},
     )
+    _check_texts(corpus, runs)
     name = str(data["name"])
     if not _NAME.fullmatch(name) or name.startswith("_"):
         raise InputError(f"name {name!r} is not allowed: letters, digits, '.', '_' and '-', as the name of a folder")
@@ -159,6 +162,17 @@ def _corpus(folder: Any) -> tuple[Corpus, str | None]:
     except CorpusError as error:
         raise InputError(str(error)) from error
     return corpus, None if folder is None else corpus.digest
+
+
+def _check_texts(corpus: Corpus, runs: Iterable[RunSpec]) -> None:
+    """Refuse treatments that the corpus is too small for, or has no prompt for."""
+    for treatment in dict.fromkeys(run.treatment for run in runs):
+        scenario = treatment.scenario(1)
+        try:
+            check_enough(scenario, corpus)
+            system_prompt(scenario, corpus)
+        except ValueError as error:
+            raise InputError(str(error)) from error
 
 
 def _seeds(value: Any) -> list[int]:
