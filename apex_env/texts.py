@@ -95,13 +95,14 @@ class Corpus:
 def load_corpus(folder: Path = CORPUS_DIR) -> Corpus:
     """Load the corpus of a folder; a folder that lacks a file has it from the embedded corpus.
 
+    So a file of the same name replaces ours, and a file of another name, in a folder, adds items to a kind.
+
     Raises:
         CorpusError: for a file that cannot be read or an item that does not fit; file and item are named.
     """
     if not folder.is_dir():
         raise CorpusError(f"corpus {folder} is not a folder")
-    paths = {path.relative_to(CORPUS_DIR).as_posix(): path for path in sorted(CORPUS_DIR.rglob("*.yaml"))}
-    paths |= {path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*.yaml"))}
+    paths = _files(CORPUS_DIR) | _files(folder)
     digest = hashlib.sha256()
     documents: dict[str, Any] = {}
     for name in sorted(paths):
@@ -118,6 +119,16 @@ def load_corpus(folder: Path = CORPUS_DIR) -> Corpus:
         invented_tickers=documents["invented_tickers.yaml"],
         digest=digest.hexdigest(),
     )
+
+
+def _files(folder: Path) -> dict[str, Path]:
+    """Return the data files of a folder by name."""
+    for path in sorted(folder.rglob("*.yml")):
+        raise CorpusError(f"{path}: would not be read; the files of a corpus end in .yaml")
+    paths = {path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*.yaml"))}
+    if not paths:
+        raise CorpusError(f"corpus {folder} has no file that ends in .yaml")
+    return paths
 
 
 def _parse(path: Path) -> tuple[bytes, Any]:
