@@ -93,9 +93,7 @@ class Corpus:
 
 @lru_cache(maxsize=8)
 def load_corpus(folder: Path = CORPUS_DIR) -> Corpus:
-    """Load the corpus of a folder; a folder that lacks a file has it from the embedded corpus.
-
-    So a file of the same name replaces ours, and a file of another name, in a folder, adds items to a kind.
+    """Load the corpus of a folder over the embedded one: its files replace ours of the same name, others add items.
 
     Raises:
         CorpusError: for a file that cannot be read or an item that does not fit; file and item are named.
