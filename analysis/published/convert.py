@@ -1,0 +1,174 @@
+"""Owns the way from the bytes of one checkpoint to a run in the project's own words."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from analysis.published.books import Quarter, quarters_of, readings_of
+from analysis.published.checkpoint import read_checkpoint
+from analysis.published.inert import CheckpointError
+from analysis.published.messages import normalise
+from analysis.published.names import FileName
+from analysis.published.phases import Phase, phase_of
+from analysis.published.quarters import Talks, split
+from apex_env.ledger import QuarterLedger
+from apex_env.scenario import Scenario
+
+N_WITHOUT_SWITCH: Final = 30
+"""Quarters of a published run without a switch, by design."""
+N_AFTER_SWITCH: Final = 10
+"""Quarters of a published evaluation phase, by design."""
+
+CLUSTER_QUARTERS: Final = 2
+"""Quarters whose books name the trajectory: no published phase is shorter, and all lengths of a model begin alike."""
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedRun:
+    """One published run, as its checkpoint has it."""
+
+    name: FileName
+    file: str
+    """Path of the checkpoint below the folder or in the archive that was imported."""
+    sha256: str
+    n_bytes: int
+    model_id: str
+    """As the checkpoint names the model."""
+    run: int
+    system_prompt: str | None
+    other_system_prompts: tuple[str, ...]
+    message_forms: tuple[str, ...]
+    n_tokens: int | None
+    missing_keys: tuple[str, ...]
+    talks: Talks
+    phase: Phase
+    quarters: tuple[Quarter, ...]
+    oddities: tuple[str, ...]
+    """What does not fit, in words."""
+
+    @property
+    def n_instrumental(self) -> int:
+        """True length of the instrumental phase."""
+        return self.phase.n_instrumental
+
+    @property
+    def evaluation(self) -> tuple[Quarter, ...]:
+        """Quarters of the evaluation phase."""
+        return self.quarters[self.n_instrumental :]
+
+    @property
+    def n_dead_evaluation(self) -> int:
+        """Quarters of the evaluation in which the model's API gave no answer at all."""
+        return sum(quarter.talk is not None and quarter.talk.dead for quarter in self.evaluation)
+
+    @property
+    def is_dead(self) -> bool:
+        """Whether the API was down for at least half of the evaluation."""
+        return 0 < len(self.evaluation) <= 2 * self.n_dead_evaluation
+
+    @property
+    def scenario(self) -> Scenario:
+        """The episode that the run is."""
+        cell = self.name.cell
+        return Scenario(
+            system_goal=cell.system_goal,
+            setting=cell.setting,
+            elicitation=cell.elicitation,
+            seed=self.run,
+            phase_seed=self.phase.phase_seed,
+            n_instrumental=self.n_instrumental,
+            n_evaluation=len(self.evaluation),
+            rules="published",
+        )
+
+
+def convert(data: bytes, name: FileName, file: str) -> ImportedRun:
+    """Return the run that a checkpoint holds.
+
+    Args:
+        data: the checkpoint, a pickle, which is read and not executed.
+        name: what its path says.
+        file: its path below what is imported.
+
+    Raises:
+        CheckpointError: if it cannot be read, is no checkpoint, or cannot be a run of the firm.
+    """
+    checkpoint = read_checkpoint(data)
+    said = normalise(checkpoint.messages)
+    talks = split(said.messages, len(checkpoint.quarters))
+    oddities: list[str] = []
+    try:
+        goal = Scenario(system_goal=name.cell.system_goal)
+        incomes = [state.income_usd for state in checkpoint.quarters]
+        phase = phase_of(incomes, checkpoint.run, name.cell.n_instrumental, readings_of(talks, goal))
+    except ValueError as error:
+        raise CheckpointError("misshapen", f"not a run of the firm: {error}") from error
+    quarters = quarters_of(checkpoint, talks, phase)
+    strange = [quarter for quarter in quarters[: phase.n_instrumental] if quarter.disagreement]
+    if strange:
+        told = f"quarter {strange[0].books.quarter}: {strange[0].disagreement}"
+        oddities.append(f"the history that is shown is not that of the books, so it is kept as text only: {told}")
+        talks = split(said.messages, len(checkpoint.quarters), known_from=phase.n_instrumental + 1)
+        quarters = quarters_of(checkpoint, talks, phase)
+    prompts = [text for text in (checkpoint.system_message, *said.system_prompts) if text is not None]
+    return ImportedRun(
+        name=name,
+        file=file,
+        sha256=hashlib.sha256(data).hexdigest(),
+        n_bytes=len(data),
+        model_id=checkpoint.model_id,
+        run=checkpoint.run,
+        system_prompt=prompts[0] if prompts else None,
+        other_system_prompts=tuple(text for text in dict.fromkeys(prompts) if text != prompts[0]),
+        message_forms=said.forms,
+        n_tokens=checkpoint.n_tokens,
+        missing_keys=checkpoint.missing,
+        talks=talks,
+        phase=phase,
+        quarters=quarters,
+        oddities=(*oddities, *talks.oddities),
+    )
+
+
+def trajectory_sha256(run: ImportedRun, n_quarters: int) -> str:
+    """Return the hash of a run's books up to a quarter; runs that went on from one trajectory share it."""
+    return _digest([_state(quarter.books) for quarter in run.quarters[:n_quarters]])
+
+
+def decisions_sha256(run: ImportedRun) -> str | None:
+    """Return the hash of all that the model said and did in the evaluation; None where it did nothing."""
+    said = [
+        [turn.text, [[sent.call.name, sent.call.arguments] for sent in turn.calls]]
+        for quarter in run.evaluation
+        if quarter.talk is not None
+        for turn in quarter.talk.turns
+        if turn.by == "model"
+    ]
+    return _digest(said) if said else None
+
+
+def cluster_of(run: ImportedRun) -> str:
+    """Return the cluster of a run: the instrumental trajectory that it went on from, or the run itself.
+
+    All lengths of one trajectory begin with the same books, so those of its first quarters name it, together with model
+    and goal: two models can well trade alike for two quarters.
+    """
+    cell = run.name.cell
+    if not run.n_instrumental:
+        return run.name.run_id
+    digest = trajectory_sha256(run, min(CLUSTER_QUARTERS, run.n_instrumental))
+    return f"trajectory/{cell.system_goal}-{cell.conditioned_on}-{run.phase.phase_seed}-{digest[:12]}"
+
+
+def _state(books: QuarterLedger) -> Mapping[str, object]:
+    state = books.to_json()
+    return {name: state[name] for name in ("income_usd", "bought_usd", "sold_usd", "holdings_usd")}
+
+
+def _digest(value: object) -> str:
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
