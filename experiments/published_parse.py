@@ -76,7 +76,7 @@ def parse_run(line: bytes, where: str) -> PublishedRun:
     except orjson.JSONDecodeError as error:
         raise LedgerError(f"{where}: not a JSON object, or cut off: {error}") from error
     if not isinstance(state, dict):
-        raise LedgerError(f"{where}: a {type(state).__name__} where a JSON object is expected")
+        raise LedgerError(f"{where}: {shown(state)} where a JSON object is expected")
     try:
         return _run(state)
     except Misfit as misfit:
@@ -138,7 +138,7 @@ def _quarters(entries: list[Any], replay_from: int, market: Market) -> tuple[Pub
     for t, entry in enumerate(entries, 1):
         try:
             if not isinstance(entry, dict):
-                raise Misfit(f"a {type(entry).__name__} where an object is expected")
+                raise Misfit(f"{shown(entry)} where an object is expected")
             if type(entry.get("t")) is not int or entry["t"] != t:
                 raise Misfit(f"t is {entry.get('t')!r}: quarters must be complete and in order from 1")
             quarters.append(_quarter(entry, t >= replay_from, returns, market))

@@ -254,8 +254,8 @@ def _book_differences(replayed: ReplayedQuarter, tolerance_usd: float) -> Iterat
             yield Difference(ours.quarter, f"holding of {ticker}", *("none" if usd is None else usd for usd in held))
         else:
             pairs.append((f"holding of {ticker}", held[0], held[1]))
-    if abs(replayed.published.wealth_usd - ours.wealth_usd) > max(tolerance_usd, SUM_ERROR_USD):
-        yield Difference(ours.quarter, "wealth", replayed.published.wealth_usd, ours.wealth_usd)
     for field, published, replayed_usd in pairs:
         if abs(published - replayed_usd) > tolerance_usd:
             yield Difference(ours.quarter, field, published, replayed_usd)
+    if abs(replayed.published.wealth_usd - ours.wealth_usd) > max(tolerance_usd, SUM_ERROR_USD):
+        yield Difference(ours.quarter, "wealth", replayed.published.wealth_usd, ours.wealth_usd)
