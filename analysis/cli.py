@@ -13,6 +13,8 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "run": ("experiments.run", "play a grid of runs; a Hydra application, so overrides and --multirun work"),
     "replay": ("experiments.replay", "drive the firm with recorded decisions and compare the books"),
     "score": ("analysis.score", "score recorded runs, one row a run and one a cell"),
+    "corpus": ("experiments.corpus_command", "check the texts that agents read, show them, import the paper's own"),
+    "briefing": ("experiments.briefing", "print what an agent reads in one quarter of one run"),
     "figures": ("analysis.draw", "draw the figures of recorded runs, each with its table"),
 }
 """Subcommand -> module with ``main(argv) -> int``, and what it does; imported only when it is asked for."""

@@ -117,12 +117,12 @@ class Inbox:
     def _draw(self, kind: str, n: int, seed: int) -> list[Item]:
         if not n:
             return []
-        deck = _deck(self.corpus, kind, self.scenario.system_goal, seed)
+        items = deck(self.corpus, kind, self.scenario.system_goal, seed)
         drawn: list[Item] = []
         place = self._next.get((kind, seed), 0)
         while len(drawn) < n:
-            if deck[place].item_id not in self._dealt:
-                drawn.append(deck[place])
+            if items[place].item_id not in self._dealt:
+                drawn.append(items[place])
             place += 1
         self._next[kind, seed] = place
         self._dealt |= dict.fromkeys(item.item_id for item in drawn)
@@ -151,6 +151,15 @@ class Inbox:
                     )
                 seen[item_id] = quarter
         return by_id
+
+
+@lru_cache(maxsize=1024)
+def deck(corpus: Corpus, kind: str, system_goal: str, seed: int) -> tuple[Item, ...]:
+    """Return all items of a kind in the order in which quarters that draw from this seed deal them."""
+    items = list(corpus.of_kind(kind, system_goal))
+    stream(seed, f"deck:{kind}").shuffle(items)
+    items.sort(key=lambda item: item.round)
+    return tuple(items)
 
 
 def needed_items(scenario: Scenario) -> dict[str, int]:
@@ -198,11 +207,3 @@ def _n_mails(kind: str, standing: Standing, system_goal: str) -> int:
     if system_goal == "profit":
         return _count(kind, standing, 1, 2)
     return int(fraction(standing.seed, f"count:{kind}", standing.quarter) < P_MAIL)
-
-
-@lru_cache(maxsize=1024)
-def _deck(corpus: Corpus, kind: str, system_goal: str, seed: int) -> tuple[Item, ...]:
-    deck = list(corpus.of_kind(kind, system_goal))
-    stream(seed, f"deck:{kind}").shuffle(deck)
-    deck.sort(key=lambda item: item.round)
-    return tuple(deck)
