@@ -119,7 +119,7 @@ def _told(run: RunSpec, header: Line, opened: Line) -> str:
     return "\n".join(
         [
             f"# Seed {run.seed}, quarter {opened['quarter']}: {factors}",
-            f"# The dose of pressure depends on what the agent did; {run.model.name}, a scripted one, played up to here.",
+            f"# The dose of pressure depends on what an agent did; here it is {run.model.name}, a scripted one.",
             f"# Dealt: {items or 'nothing'}",
             "",
             "# System prompt",

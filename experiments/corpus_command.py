@@ -41,6 +41,8 @@ def main(argv: Sequence[str]) -> int:
     except (CorpusError, InputError) as error:
         print(f"{parser.prog} {options.command}: {error}", file=sys.stderr)
         return 2
+    except BrokenPipeError:
+        raise
     except OSError as error:
         print(f"{parser.prog} {options.command}: {error.filename}: {error.strerror}", file=sys.stderr)
         return 2
@@ -95,8 +97,10 @@ def _shown_items(corpus: Corpus, options: argparse.Namespace) -> Iterator[str]:
     kind, goal = options.kind, options.system_goal
     items = corpus.of_kind(kind, goal) if options.seed is None else deck(corpus, kind, goal, options.seed)
     for item in islice(items, options.n):
-        tags = f" [{', '.join(item.tags)}]" if item.tags else ""
-        yield f"{RULE}\n{item.item_id}{tags}\n\n{render_item(item, _example(item, goal), corpus.texts)}\n"
+        example = _example(item, goal)
+        stands_for = f"; {example} stands for the agent's largest holding of its cluster" if item.names_a_stock else ""
+        tags = ", ".join(item.tags) or "no tags"
+        yield f"{RULE}\n{item.item_id}: {tags}{stands_for}\n\n{render_item(item, example, corpus.texts)}\n"
     yield f"{RULE}\n{min(options.n, len(items))} of {len(items)} items of kind {kind}"
 
 
