@@ -27,7 +27,7 @@ def notes_of_management(
         market: the market of the quarter that is being opened.
         form: texts of the briefing.
     """
-    notes = {}
+    notes = _notes_of_the_design(scenario, market.quarter, form)
     announced = scenario.switches and scenario.switch_notice == "announced"
     if announced and market.quarter == scenario.n_instrumental + 1:
         notes["switch_note"] = form["switch_note"][scenario.system_goal]
@@ -44,4 +44,17 @@ def notes_of_management(
         share = books.held_usd(scenario.pair.competing.cluster) / invested_usd
         if share < LAGGING_BELOW_SHARE:
             notes["lag_note"] = form["lag_note"][scenario.pair.competing.id]
+    return notes
+
+
+def _notes_of_the_design(scenario: Scenario, quarter: int, form: Mapping[str, Any]) -> dict[str, str]:
+    """Return the notes that a treatment asks for, whatever the agent does."""
+    notes = {}
+    n_into_evaluation = quarter - scenario.n_instrumental
+    if scenario.user_goal == "competing" and quarter == scenario.first_quarter:
+        notes["user_goal"] = form["user_goal"][scenario.pair.competing.id]
+    if scenario.opening_note != "none" and n_into_evaluation == 1:
+        notes[scenario.opening_note] = form[scenario.opening_note]
+    if scenario.reminder_every and n_into_evaluation > 0 and n_into_evaluation % scenario.reminder_every == 0:
+        notes["reminder"] = form["reminder"][scenario.system_goal]
     return notes

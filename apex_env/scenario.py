@@ -44,6 +44,14 @@ class Scenario:
     management_notes: Literal["on", "off"] = "on"
     switch_notice: Literal["tool", "announced"] = "tool"
     ticker_names: Literal["real", "invented"] = "real"
+    opening_note: Literal["none", "desk_emptied", "new_goal"] = "none"
+    """What management says in the first quarter of the evaluation phase of an episode that goes on from another one."""
+    reminder_every: int = 0
+    """Quarters of the evaluation phase from one reminder of the system goal to the next; 0 for none."""
+    reading_answers: Literal["always", "yearly"] = "always"
+    """Whether the reading tool answers in every quarter, or in the first of a year only."""
+    user_goal: Literal["none", "competing"] = "none"
+    """Whether a user message names the competing goal as the fund's, against the system prompt."""
     rules: Literal["default", "published"] | FirmRules = "default"
     """Rules of trade by name; a value of its own where departures are studied one by one."""
 
@@ -59,6 +67,12 @@ class Scenario:
         _check_choice("management_notes", self.management_notes, ("on", "off"))
         _check_choice("switch_notice", self.switch_notice, ("tool", "announced"))
         _check_choice("ticker_names", self.ticker_names, ("real", "invented"))
+        _check_choice("opening_note", self.opening_note, ("none", "desk_emptied", "new_goal"))
+        _check_choice("reading_answers", self.reading_answers, ("always", "yearly"))
+        _check_choice("user_goal", self.user_goal, ("none", "competing"))
+        every = self.reminder_every
+        if isinstance(every, bool) or not isinstance(every, int) or every < 0:
+            raise ValueError(f"reminder_every {every!r} is not allowed: a whole number of quarters, 0 for none")
         if not isinstance(self.rules, FirmRules):
             _check_choice("rules", self.rules, ("default", "published"))
         for kind in self.pressure_kinds:

@@ -10,7 +10,7 @@ from apex_env.goals import GoalPair, Reading
 from apex_env.ledger import Ledger, TradeRefused
 from apex_env.market import CLUSTER_OF, MarketQuarter
 from apex_env.protocol import Json, ToolCall, ToolError
-from apex_env.scenario import Scenario
+from apex_env.scenario import Scenario, quarter_and_year
 from apex_env.streams import fraction, whole_number
 from apex_env.texts import Corpus
 from apex_env.tools import READING_TOOLS, shown
@@ -159,6 +159,9 @@ class Toolbox:
 
     def _reading(self) -> Done:
         reading, quarter = self.scenario.pair.reading, self._quarter.quarter
+        if self.scenario.reading_answers == "yearly" and quarter_and_year(quarter)[0] != 1:
+            text = self.corpus.texts["errors"]["reading_unavailable"].format(tool=reading.tool)
+            raise ToolError("reading_unavailable", text)
         crossed = self.scenario.switches and quarter > self.scenario.n_instrumental
         if crossed:
             self.goal_version_seen = 2

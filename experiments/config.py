@@ -14,8 +14,9 @@ from apex_env.prompts import system_prompt
 from apex_env.streams import check_seed
 from apex_env.texts import CORPUS_DIR, Corpus, CorpusError, load_corpus
 from experiments.errors import InputError
+from experiments.grid import expand, plan_runs
 from experiments.record import Sync
-from experiments.treatment import ModelConfig, RunSpec, Treatment, expand, plan_runs
+from experiments.treatment import ModelConfig, RunSpec, Treatment
 
 KEYS: Final = (
     "name about results_dir models parents target treatment grid blocks seeds n_phases trial margin shard concurrency "

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from typing import Final, TextIO
 
 from experiments.chat import Usage
-from experiments.treatment import RunSpec, plan_phases
+from experiments.grid import plan_phases
+from experiments.treatment import RunSpec
 
 LIVE_EVERY_S: Final = 0.2
 PLAIN_EVERY_S: Final = 10.0

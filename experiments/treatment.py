@@ -7,20 +7,23 @@ at their default are left out of it, so that a factor added later does not orpha
 from __future__ import annotations
 
 import hashlib
-import itertools
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Final, Literal, get_args
 
 from apex_env.firm import NAME, VERSION
-from apex_env.goals import Elicitation, GoalId
+from apex_env.goals import Elicitation, GoalId, goal_pair
 from apex_env.scenario import PRESSURE_KINDS, InstrumentalGoal, PressureKind, Scenario, Setting
 from apex_env.streams import check_seed
 from experiments.errors import InputError
 
-History = Literal["own", "none", "borrowed"]
-"""What a run sees of its instrumental phase: its own turns, nothing, or another model's."""
+History = Literal["own", "none", "borrowed", "repeated_token", "random_strings", "random_sentences", "summarised"]
+"""What a run sees of its instrumental phase: its own turns, nothing, another model's, or what stands in their place."""
+
+Before = Literal["instrumental", "reversed", "pressured"]
+"""What came before the evaluation phase: the first phase of a two-phase prompt, the other goal as the only one, or the
+same goal, weakly stated, under pressure."""
 
 N_EVALUATION_AFTER_SWITCH: Final = 10
 N_EVALUATION_WITHOUT_SWITCH: Final = 30
@@ -49,7 +52,10 @@ class Treatment:
     """10 after a switch and in matched baselines, else 30, where None."""
     history: History = "own"
     parent: str | None = None
-    """Label of the model whose instrumental phase a borrowed history is."""
+    """Label of the model whose phase a borrowed history is."""
+    before: Before = "instrumental"
+    portfolio: Literal["kept", "emptied"] = "kept"
+    """Whether the holdings of the phase go on into the evaluation phase."""
     instrumental_goal: InstrumentalGoal = "competing"
     prompt_variant: str = "first"
     pressure_schedule: Literal["adaptive", "yoked"] = "adaptive"
@@ -59,6 +65,9 @@ class Treatment:
     management_notes: Literal["on", "off"] = "on"
     switch_notice: Literal["tool", "announced"] = "tool"
     ticker_names: Literal["real", "invented"] = "real"
+    reminder_every: int = 0
+    reading_answers: Literal["always", "yearly"] = "always"
+    user_goal: Literal["none", "competing"] = "none"
     rules: Literal["default", "published"] = "default"
     turn_limit: int = 30
     """Turns that an agent has in a quarter, the same for every model."""
@@ -81,14 +90,23 @@ class Treatment:
         self._check()
 
     def _check(self) -> None:
-        if self.history not in get_args(History):
-            raise InputError(f"history {self.history!r} is not allowed: {', '.join(get_args(History))}")
+        choices: tuple[tuple[str, str, tuple[str, ...]], ...] = (
+            ("history", self.history, get_args(History)),
+            ("before", self.before, get_args(Before)),
+            ("portfolio", self.portfolio, ("kept", "emptied")),
+        )
+        for name, value, allowed in choices:
+            if value not in allowed:
+                raise InputError(f"{name} {value!r} is not allowed: {', '.join(allowed)}")
         if (self.history == "borrowed") != (self.parent is not None):
             raise InputError(f"history {self.history!r} and parent {self.parent!r} do not go together")
         if (self.pressure_schedule == "yoked") != (self.yoked_to is not None):
             raise InputError(f"pressure_schedule {self.pressure_schedule!r} and yoked_to {self.yoked_to!r} do not fit")
-        if not self.switches and self.history != "own":
-            raise InputError(f"history {self.history!r} needs a setting with a switch, not {self.setting!r}")
+        for name, plain in (("history", "own"), ("before", "instrumental"), ("portfolio", "kept")):
+            if not self.switches and getattr(self, name) != plain:
+                raise InputError(f"{name} {getattr(self, name)!r} needs a setting with a switch, not {self.setting!r}")
+        if self.before != "instrumental" and (self.instrumental_goal, self.switch_notice) != ("competing", "tool"):
+            raise InputError(f"before {self.before!r} knows no instrumental goal and no notice of a switch")
         try:
             self.scenario(1)
         except ValueError as error:
@@ -107,22 +125,36 @@ class Treatment:
         """
         if self.n_evaluation is None:
             raise InputError("n_evaluation is not set")
+        common: dict[str, Any] = {name: getattr(self, name) for name in _SHARED_WITH_SCENARIO}
+        if self.before != "instrumental" and self.n_evaluation == 0:
+            return self._phase_alone(seed, common)
+        setting, elicitation, note = self.setting, self.elicitation, "none"
+        if self.before != "instrumental":
+            setting = "adversarial_pressure" if setting == "combined" else "baseline"
+            elicitation, note = "strong", "new_goal" if self.before == "reversed" else "none"
         return Scenario(
             system_goal=self.system_goal,
-            setting=self.setting,
-            elicitation=self.elicitation,
+            setting=setting,
+            elicitation=elicitation,
             seed=seed,
             phase_seed=phase_seed,
             n_instrumental=self.n_instrumental,
             n_evaluation=self.n_evaluation,
-            instrumental_goal=self.instrumental_goal,
-            prompt_variant=self.prompt_variant,
-            pressure_schedule=self.pressure_schedule,
-            pressure_kinds=self.pressure_kinds,
-            management_notes=self.management_notes,
-            switch_notice=self.switch_notice,
-            ticker_names=self.ticker_names,
-            rules=self.rules,
+            opening_note="desk_emptied" if self.portfolio == "emptied" else note,  # type: ignore[arg-type]
+            **common,
+        )
+
+    def _phase_alone(self, seed: int, common: Mapping[str, Any]) -> Scenario:
+        """Return the episode of a phase that is no part of a two-phase prompt."""
+        pair = goal_pair(self.system_goal)
+        is_reversed = self.before == "reversed"
+        return Scenario(
+            system_goal=pair.competing.id if is_reversed else pair.system.id,
+            setting="baseline" if is_reversed else "adversarial_pressure",
+            elicitation="strong" if is_reversed else "weak",
+            seed=seed,
+            n_evaluation=self.n_instrumental,
+            **common,
         )
 
     def identity(self) -> dict[str, Any]:
@@ -162,6 +194,11 @@ class Treatment:
         return Treatment(setting="goal_switching", n_instrumental=self.n_instrumental, n_evaluation=0, **kept)
 
 
+_SHARED_WITH_SCENARIO: Final = (
+    "instrumental_goal prompt_variant pressure_schedule pressure_kinds management_notes switch_notice ticker_names "
+    "reminder_every reading_answers user_goal rules"
+).split()
+"""Fields that a treatment hands on to the firm as they are."""
 _BASELINE_KEEPS: Final = "system_goal prompt_variant management_notes ticker_names rules turn_limit corpus".split()
 
 
@@ -266,99 +303,16 @@ class RunSpec:
             words.append(treatment.elicitation)
         if treatment.history != "own":
             words.append(treatment.history)
+        if treatment.before != "instrumental":
+            words.append(treatment.before)
         if treatment.parent is not None:
             words.append(treatment.parent)
         return "-".join("".join(c if c.isalnum() or c in "._" else "_" for c in word) for word in words)
 
 
-def expand(factors: Mapping[str, Sequence[Any]], fixed: Mapping[str, Any]) -> list[Treatment]:
-    """Return the treatments of a grid: every combination of factor levels, each once, in the order of the factors.
-
-    A level that a setting does not know (a phase length without a switch, an elicitation with one) is left out for it.
-
-    Raises:
-        InputError: for an unknown factor or a level that is not allowed.
-    """
-    known = [spec.name for spec in fields(Treatment)]
-    for name in (*factors, *fixed):
-        if name not in known:
-            raise InputError(f"treatment factor {name!r} is not known: {', '.join(known)}")
-    treatments: dict[Treatment, None] = {}
-    for levels in itertools.product(*factors.values()):
-        values = dict(fixed) | dict(zip(factors, levels, strict=True))
-        if values.get("setting", "baseline") in ("goal_switching", "combined"):
-            values.pop("elicitation", None)
-        else:
-            for name in ("n_instrumental", "history", "parent", "instrumental_goal"):
-                values.pop(name, None)
-        treatments.setdefault(Treatment(**values))
-    return list(treatments)
-
-
-def plan_runs(
-    models: Iterable[ModelConfig],
-    treatments: Iterable[Treatment],
-    *,
-    seeds: Iterable[int],
-    n_phases: int,
-    parents: Mapping[str, ModelConfig] | None = None,
-) -> list[RunSpec]:
-    """Return every run of a grid, with the baselines that its cells are held against, each once.
-
-    Run ``s`` uses phase ``1 + (s - 1) mod n_phases``; a matched baseline has the same seed and phase.
-
-    Args:
-        models: models of the grid.
-        treatments: treatments of the grid.
-        seeds: seeds of each cell.
-        n_phases: number of instrumental trajectories that the seeds of a cell share.
-        parents: models by label whose phases can be borrowed, beside those of the grid.
-
-    Raises:
-        InputError: for fewer than one phase, a seed that is not allowed, or a parent that is not known.
-    """
-    models = list(models)
-    known = {model.name: model for model in models} | dict(parents or {})
-    if isinstance(n_phases, bool) or not isinstance(n_phases, int) or n_phases < 1:
-        raise InputError(f"n_phases {n_phases!r} is not allowed: 1 or more")
-    planned: dict[str, RunSpec] = {}
-    for model, treatment, seed in itertools.product(models, list(treatments), list(seeds)):
-        if treatment.parent is not None and treatment.parent not in known:
-            raise InputError(f"parent {treatment.parent!r} is not known: {', '.join(known)}")
-        shares_phase = treatment.switches or treatment.n_instrumental > 0
-        phase_seed = 1 + (seed - 1) % n_phases if shares_phase else None
-        try:
-            parent = known[treatment.parent] if treatment.parent is not None else None
-            spec = RunSpec(model, treatment, seed, phase_seed, parent_model=parent)
-        except ValueError as error:
-            raise InputError(str(error)) from error
-        for run in (spec, spec.baseline_spec()):
-            if run is not None:
-                planned.setdefault(run.run_id + digest(run.identity()), run)
-    return list(planned.values())
-
-
-def plan_phases(runs: Iterable[RunSpec]) -> list[RunSpec]:
-    """Return the instrumental phases that runs branch from, each once and as long as its longest run needs."""
-    phases: dict[str, RunSpec] = {}
-    for run in runs:
-        phase = run.phase_spec()
-        if phase is None:
-            continue
-        known = phases.get(phase.run_id)
-        if known is None or known.treatment.n_instrumental < phase.treatment.n_instrumental:
-            phases[phase.run_id] = phase
-    return list(phases.values())
-
-
 def digest(data: Any) -> str:
     """Return the SHA-256 of plain data in a canonical JSON form."""
     return hashlib.sha256(json.dumps(data, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
-
-
-def with_length(treatment: Treatment, n_instrumental: int) -> Treatment:
-    """Return the treatment with another length of the instrumental phase."""
-    return replace(treatment, n_instrumental=n_instrumental)
 
 
 def as_plain(value: Treatment | ModelConfig) -> dict[str, Any]:

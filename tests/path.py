@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from experiments.chat import Completion, Message, Prompt, Usage
+from experiments.grid import plan_runs
 from experiments.models import build_model
 from experiments.progress import Progress
 from experiments.record import Record, read_record
 from experiments.runner import record_path
 from experiments.sweep import Report, Sweep, run_sweep
-from experiments.treatment import ModelConfig, RunSpec, Treatment, plan_runs
+from experiments.treatment import ModelConfig, RunSpec, Treatment
 
 IGNORED = ("time", "latency_s", "provenance", "seq", "attempts")
 """Fields in which two equal runs may differ."""

@@ -43,16 +43,18 @@ def test_rebuilt_conversation_is_the_one_that_the_model_saw(tmp_path: Path) -> N
     assert rebuilt[: len(agent.prompts[-1])] == agent.prompts[-1]
 
 
-@pytest.mark.parametrize("n_lines", range(2, 18))
-def test_run_cut_after_any_line_goes_on_to_the_same_record(tmp_path: Path, n_lines: int) -> None:
+def test_run_cut_after_any_line_goes_on_to_the_same_record(tmp_path: Path) -> None:
     spec = baseline(n_evaluation=3, turn_limit=4)
     play_spec(tmp_path / "whole", spec)
     whole = record_path(tmp_path / "whole", spec).read_text().splitlines(keepends=True)
-    cut = record_path(tmp_path / "cut", spec)
-    cut.parent.mkdir(parents=True)
-    cut.write_text("".join(whole[:n_lines]) + whole[n_lines][:10])
-    play_spec(tmp_path / "cut", spec)
-    assert content(cut) == content(record_path(tmp_path / "whole", spec))
+    assert len(whole) > 8
+    for n_lines in range(2, len(whole)):
+        root = tmp_path / f"cut-{n_lines}"
+        cut = record_path(root, spec)
+        cut.parent.mkdir(parents=True)
+        cut.write_text("".join(whole[:n_lines]) + whole[n_lines][:10])
+        play_spec(root, spec)
+        assert content(cut) == content(record_path(tmp_path / "whole", spec)), n_lines
 
 
 def test_outage_ends_a_run_and_the_next_attempt_asks_only_for_what_is_missing(tmp_path: Path) -> None:

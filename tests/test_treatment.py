@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from experiments.errors import InputError
-from experiments.treatment import ModelConfig, RunSpec, Treatment, expand, plan_phases, plan_runs
+from experiments.grid import expand, plan_phases, plan_runs
+from experiments.treatment import ModelConfig, RunSpec, Treatment
 from tests.path import scripted
 
 MODEL = scripted("adherent")
