@@ -15,6 +15,9 @@ ADAPTERS: Final[Mapping[str, str]] = {
     "scripted": "experiments.models.scripted",
     "python": "experiments.models.python_agent",
     "recorded": "experiments.models.recorded",
+    "openai": "experiments.models.openai_adapter",
+    "anthropic": "experiments.models.anthropic_adapter",
+    "litellm": "experiments.models.litellm_adapter",
 }
 """Module of each adapter; it offers ``build(config: ModelConfig) -> Model``."""
 
