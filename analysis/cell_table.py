@@ -38,7 +38,8 @@ def cells_table(runs: pd.DataFrame, *, interval: Interval = "gaffke") -> pd.Data
 
     Args:
         runs: rows of one convention, from `analysis.run_table.runs_table`.
-        interval: of means of shares. Runs of one instrumental trajectory are one cluster, except for ``paper_wald``.
+        interval: of means of shares. Runs of one instrumental trajectory are one cluster, and ``gd_*`` is then the mean
+            over trajectories; ``paper_wald`` takes runs as independent.
 
     Raises:
         ValueError: for rows of more than one convention.

@@ -132,6 +132,8 @@ def _limits(runs: pd.DataFrame, cells: pd.DataFrame) -> Iterator[str]:
     struck = int((runs["counted"] & (runs["outcome"] != "completed")).sum())
     if struck:
         yield f"{struck} runs that an outage struck are scored, as published; gd_*_live in the files leaves them out"
+    if cells["gd_actions_method"].str.startswith("paper_wald").any():
+        yield "paper_wald intervals are too narrow for few runs, and [0, 0] on zeros; see the signed d_* in the files"
     disjoint = (cells["shares_quarters"] == False).sum()  # noqa: E712 - the column may hold None
     if disjoint:
         yield f"{disjoint} cells: pairs share no quarters of a market, so compare the groups, not the pairs"
