@@ -41,7 +41,7 @@ PARTS: Final = "request_parts"
 PART_LISTS: Final = {"tasks": ("id", "subject", "body"), "settings": ("id", "body"), "senders": ("id", "sender")}
 """Lists of such a file, and the texts that each entry needs."""
 
-_ROOT_FILES: Final = ("prompts.yaml", "texts.yaml", "tools.yaml", "invented_tickers.yaml")
+_ROOT_FILES: Final = ("prompts.yaml", "texts.yaml", "tools.yaml", "invented_tickers.yaml", "history.yaml")
 """Files that stand in no folder."""
 
 
@@ -83,6 +83,8 @@ class Corpus:
     tools: Mapping[str, Any]
     invented_tickers: Mapping[str, str]
     """By real ticker."""
+    history: Mapping[str, str]
+    """What stands in place of an agent's own history."""
     digest: str
     """SHA-256 over names and bytes of all files: it stands in every record."""
 
@@ -115,6 +117,7 @@ def load_corpus(folder: Path = CORPUS_DIR) -> Corpus:
         texts=documents["texts.yaml"],
         tools=documents["tools.yaml"],
         invented_tickers=documents["invented_tickers.yaml"],
+        history=documents["history.yaml"],
         digest=digest.hexdigest(),
     )
 

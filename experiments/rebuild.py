@@ -14,7 +14,7 @@ from typing import Any
 
 from apex_env.firm import ApexFirm, Opening
 from apex_env.protocol import ToolCall, ToolResult
-from experiments.chat import Message, user
+from experiments.chat import Message, Usage, user
 from experiments.errors import Tampered
 from experiments.record import Line, Record
 from experiments.rollout import Dialogue, call_line
@@ -30,6 +30,8 @@ class Cut:
     """Of the parent's lines up to that close."""
     messages: tuple[Message, ...]
     opening: Opening
+    reported: tuple[int, int] | None = None
+    """Tokens that the provider reported: of the first request, and of the last request with its answer."""
 
 
 def rebuild(record: Record, firm: ApexFirm, dialogue: Dialogue, *, cuts: Collection[int] = ()) -> dict[int, Cut]:
@@ -48,6 +50,7 @@ def rebuild(record: Record, firm: ApexFirm, dialogue: Dialogue, *, cuts: Collect
         Tampered: naming file and line where the replay and the record disagree.
     """
     found: dict[int, Cut] = {}
+    sizes: list[tuple[int, int]] = []
     for number, line in enumerate(record.lines, 1):
         try:
             _replay(line, firm, dialogue)
@@ -55,6 +58,9 @@ def rebuild(record: Record, firm: ApexFirm, dialogue: Dialogue, *, cuts: Collect
             raise Tampered(f"{record.path}, line {number}: the record was changed: {error}") from None
         except (KeyError, TypeError, IndexError, AttributeError, RuntimeError) as error:
             raise Tampered(f"{record.path}, line {number}: not a line that this run can have: {error!r}") from error
+        if line["type"] == "turn" and line.get("usage"):
+            usage = Usage(**line["usage"])
+            sizes.append((usage.context_tokens, usage.context_tokens + usage.output_tokens))
         if line["type"] == "closed" and line["quarter"] in cuts:
             quarter = line["quarter"]
             found[quarter] = Cut(
@@ -63,6 +69,7 @@ def rebuild(record: Record, firm: ApexFirm, dialogue: Dialogue, *, cuts: Collect
                 sha256=record.sha256_up_to_close(quarter),
                 messages=tuple(dialogue.messages),
                 opening=firm.opening(),
+                reported=(sizes[0][0], sizes[-1][1]) if sizes else None,
             )
     return found
 

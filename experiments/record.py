@@ -53,7 +53,7 @@ class Record:
     @property
     def branched(self) -> Line | None:
         """The `branched` line of a run that goes on from a parent."""
-        return next((line for line in self.lines[1:2] if line["type"] == "branched"), None)
+        return next(self.of_type("branched"), None)
 
     @property
     def ended(self) -> Line | None:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from apex_env.firm import ApexFirm
+from apex_env.firm import ApexFirm, Opening
+from apex_env.ledger import QuarterLedger
 from apex_env.texts import Corpus
-from experiments.chat import Model
+from experiments.chat import Message, Model, Position, Prompt, Usage
 from experiments.environments import (
     Yoked,
     build_firm,
@@ -19,12 +20,13 @@ from experiments.environments import (
     scenario_of,
     scenario_to_json,
 )
-from experiments.errors import PARTIAL, RecordError, Tampered
-from experiments.history import recipe_for, shown
+from experiments.errors import PARTIAL, ContextLimit, RecordError, RunEnded, Tampered
+from experiments.history import Ask, make_recipe, shown
 from experiments.provenance import benchmark_version, provenance
 from experiments.rebuild import Cut, messages_sha256, rebuild
 from experiments.record import CANARY, SCHEMA, Record, RecordWriter, Sync
 from experiments.rollout import Dialogue, Loop, Watch, run_episode
+from experiments.tokens import count_messages, count_text
 from experiments.treatment import RunSpec, as_plain
 
 FINAL: Final = ("completed", *PARTIAL)
@@ -85,17 +87,25 @@ async def play(job: Job) -> str:
     Raises:
         RunLocked: if another process writes the run.
         RecordError: if a record of the same name is of another run, damaged or changed.
+        Cancelled: if a run that has begun before must not go on; its record is left as it is.
         SweepStop: if nothing of the sweep can succeed.
     """
     with RecordWriter(job.path, sync=job.sync) as writer:
         dialogue = Dialogue()
         existing = writer.existing
-        if existing is None or (job.cut is not None and len(existing.lines) == 1):
-            firm = _begin(job, writer, dialogue)
+        if existing is None or (job.cut is not None and existing.branched is None):
+            try:
+                firm = await _begin(job, writer, dialogue)
+            except RunEnded as error:
+                writer.write(
+                    "ended", outcome=error.outcome, reason=error.reason, quarter=job.spec.treatment.n_instrumental
+                )
+                return error.outcome
         else:
             check_same_run(existing, job.spec)
             if is_finished(existing, job.spec):
                 return "completed" if job.spec.is_phase else existing.outcome
+            job.watch.before_turn()
             firm = rebuilt(job, existing, dialogue)
             writer.write("resumed", quarter=firm.period, turn=dialogue.turn, provenance=provenance())
         treatment = job.spec.treatment
@@ -137,27 +147,65 @@ def check_same_run(record: Record, spec: RunSpec) -> None:
     raise RecordError(f"{record.path}: this run was made with other settings, so it is not gone on with: {diff}")
 
 
-def _begin(job: Job, writer: RecordWriter, dialogue: Dialogue) -> ApexFirm:
+async def _begin(job: Job, writer: RecordWriter, dialogue: Dialogue) -> ApexFirm:
     spec, cut = job.spec, job.cut
-    firm = build_firm(spec, corpus=job.corpus, yoked=job.yoked, opening=cut.opening if cut is not None else None)
+    opening = None if cut is None else _opening(spec, cut)
+    firm = build_firm(spec, corpus=job.corpus, yoked=job.yoked, opening=opening)
     if writer.existing is None:
         writer.write("run", **run_header(job, firm))
     else:
         check_same_run(writer.existing, spec)
-    if cut is not None:
-        recipe = recipe_for(spec.treatment)
-        history = shown(recipe, cut.messages)
-        writer.write(
-            "branched",
-            parent=cut.run_id,
-            quarter=cut.quarter,
-            parent_sha256=cut.sha256,
-            opening=opening_to_json(cut.opening),
-            recipe=recipe,
-            history_sha256=messages_sha256(history),
-        )
-        dialogue.adopt(history)
+    if cut is None or opening is None:
+        return firm
+    recipe = await make_recipe(
+        spec.treatment.history, cut, seed=spec.seed, corpus=firm.corpus, ask=_asker(job, firm, cut)
+    )
+    history = shown(recipe, cut.messages)
+    _check_fits(job, firm, history)
+    writer.write(
+        "branched",
+        parent=cut.run_id,
+        quarter=cut.quarter,
+        parent_sha256=cut.sha256,
+        opening=opening_to_json(opening),
+        recipe=recipe,
+        history_sha256=messages_sha256(history),
+    )
+    dialogue.adopt(history)
     return firm
+
+
+def _opening(spec: RunSpec, cut: Cut) -> Opening:
+    """Return what a run goes on from: its parent's books, or an empty fund where the portfolio is taken away."""
+    if spec.treatment.portfolio == "kept":
+        return cut.opening
+    return replace(cut.opening, books=QuarterLedger(cut.quarter), bought_on_goal=(False, False))
+
+
+def _asker(job: Job, firm: ApexFirm, cut: Cut) -> Ask:
+    async def ask(messages: Sequence[Message]) -> tuple[str, Usage | None]:
+        job.watch.before_turn()
+        position = Position(job.spec.seed, cut.quarter, 0)
+        prompt = Prompt(firm.system_prompt, firm.tools, messages, position, tool_use="none")
+        completion = await job.model.complete(prompt)
+        job.watch.after_turn(completion.usage)
+        return completion.message.text, completion.usage
+
+    return ask
+
+
+def _check_fits(job: Job, firm: ApexFirm, history: Sequence[Message]) -> None:
+    """Refuse a history that the model's context cannot hold, where its size is configured.
+
+    Raises:
+        ContextLimit: with both numbers.
+    """
+    limit = job.spec.model.service.get("context_tokens")
+    if limit is None:
+        return
+    n = count_text(firm.system_prompt) + count_messages(history)
+    if n > limit:
+        raise ContextLimit(f"the history shown has about {n} tokens, and {job.spec.model.name} takes {limit}")
 
 
 def run_header(job: Job, firm: ApexFirm) -> dict[str, Any]:
