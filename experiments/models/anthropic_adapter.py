@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Final
 
 import httpx2
 from anthropic import APIConnectionError, APIStatusError, AsyncAnthropic, AsyncStream
 
-from apex_env.protocol import Json
 from experiments.errors import InputError
 from experiments.models import check_names
-from experiments.models.anthropic_messages import MessagesForm, messages_completion, messages_request
+from experiments.models.anthropic_messages import MessagesForm, messages_blocks, messages_completion, messages_request
 from experiments.models.anthropic_stream import payload_of_events
 from experiments.models.failures import Failure
 from experiments.models.params import EXTRA, fields_of, given, settings_of
 from experiments.models.pricing import price_of
 from experiments.models.provider import RemoteModel, Wire
+from experiments.models.rendering import Remembered
 from experiments.models.sdk import failure_of_connection, failure_of_status, payload_of, timeout
 from experiments.models.service import FIELDS, Service, read_service
 from experiments.models.shared import shared
@@ -71,12 +72,14 @@ def build(config: ModelConfig) -> RemoteModel:
     )
     headers = _headers(config)
 
-    async def send(body: dict[str, Json], data: bytes) -> Any:
+    render = Remembered(partial(messages_blocks, form=form))
+
+    async def send(data: bytes) -> Any:
         return await _post(service, data, headers, streamed=form.streamed)
 
     wire = Wire(
         provider="anthropic",
-        request=lambda prompt: messages_request(prompt, form),
+        request=lambda prompt: messages_request(prompt, form, render),
         send=send,
         read=lambda payload: messages_completion(payload, form),
         fields=fields_of(PARAMS) | {"disable_parallel_tool_use": "params.parallel_tool_calls"},

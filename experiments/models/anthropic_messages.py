@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 from apex_env.protocol import Json, ToolCall, ToolSpec
@@ -71,9 +72,17 @@ class MessagesForm:
         return (self.settings.get("thinking") or {}).get("type") == "enabled"
 
 
-def messages_request(prompt: Prompt, form: MessagesForm) -> dict[str, Json]:
-    """Return the body of a request; tools, system and the newest two user turns are marked for the cache."""
-    messages = list(_messages(prompt, form))
+def messages_request(
+    prompt: Prompt, form: MessagesForm, render: Callable[[Message], Sequence[Block]] | None = None
+) -> dict[str, Json]:
+    """Return the body of a request; tools, system and the newest two user turns are marked for the cache.
+
+    Args:
+        prompt: what the model sees.
+        form: what the request holds beside it.
+        render: `messages_blocks` with this form, where its values are remembered.
+    """
+    messages = list(_messages(prompt, form, render or partial(messages_blocks, form=form)))
     _mark_newest(messages)
     body: dict[str, Json] = {"model": form.model, "messages": messages, **form.settings}
     if prompt.system.strip():
@@ -130,17 +139,26 @@ def messages_usage(usage: Any) -> Usage | None:
     )
 
 
-def _messages(prompt: Prompt, form: MessagesForm) -> Iterator[dict[str, Json]]:
+def messages_blocks(message: Message, form: MessagesForm) -> Sequence[Block]:
+    """Return the blocks of content that one message makes."""
+    if message.role == "tool":
+        return [_result_block(message)]
+    return [_text_block(message.text)] if message.role == "user" else list(_answer_blocks(message, form))
+
+
+def _messages(
+    prompt: Prompt, form: MessagesForm, render: Callable[[Message], Sequence[Block]]
+) -> Iterator[dict[str, Json]]:
     for place, (answer, said) in enumerate(exchanges(prompt.messages)):
         foreign = False
         if answer is not None:
             if place == 0:
                 yield _message("user", [_text_block("")])
-            blocks = list(_answer_blocks(answer, form))
+            blocks = render(answer)
             foreign = bool(answer.calls) and blocks[0].get("type") not in _THINKING
             yield _message("assistant", blocks)
-        results = [_result_block(message) for message in said if message.role == "tool"]
-        texts = [_text_block(message.text) for message in said if message.role == "user"]
+        results = [block for message in said if message.role == "tool" for block in render(message)]
+        texts = [block for message in said if message.role == "user" for block in render(message)]
         if results and texts and foreign and form.thinks_by_budget:
             yield _message("user", results)
             yield _message("assistant", [_text_block(CLOSED)])
@@ -206,7 +224,7 @@ def _tool(tool: ToolSpec) -> dict[str, Json]:
     return {"name": tool.name, "description": tool.description, "input_schema": tool.parameters}
 
 
-def _message(role: str, content: list[Block]) -> dict[str, Json]:
+def _message(role: str, content: Sequence[Block]) -> dict[str, Json]:
     return {"role": role, "content": content}
 
 

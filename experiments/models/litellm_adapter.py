@@ -6,9 +6,10 @@ litellm is imported when the first model asks for it, which takes seconds. It fe
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib import import_module
 from typing import Any, Final
 
@@ -16,11 +17,11 @@ from apex_env.protocol import Json
 from experiments.errors import InputError
 from experiments.models import check_names, not_known
 from experiments.models.failures import Failure, retry_after_s
-from experiments.models.openai_chat import ChatForm, chat_completion, chat_request
+from experiments.models.openai_chat import ChatForm, chat_completion, chat_message, chat_request
 from experiments.models.params import EXTRA, fields_of, given, settings_of
 from experiments.models.pricing import price_of
 from experiments.models.provider import RemoteModel, Wire
-from experiments.models.rendering import ANY_SERVICE, MISTRAL
+from experiments.models.rendering import ANY_SERVICE, MISTRAL, Remembered
 from experiments.models.service import FIELDS, Service, read_service
 from experiments.models.shared import shared
 from experiments.treatment import ModelConfig
@@ -74,12 +75,15 @@ def build(config: ModelConfig) -> RemoteModel:
         ids=MISTRAL if provider in ("mistral", "codestral") else ANY_SERVICE,
     )
 
-    async def send(body: dict[str, Json], data: bytes) -> Any:
-        return await _ask(service, body)
+    render = Remembered(partial(chat_message, form=form))
+
+    async def send(data: bytes) -> Any:
+        # A copy, because litellm changes the messages that it is given.
+        return await _ask(service, json.loads(data))
 
     wire = Wire(
         provider=f"litellm.{provider}",
-        request=lambda prompt: chat_request(prompt, form),
+        request=lambda prompt: chat_request(prompt, form, render),
         send=send,
         read=lambda payload: chat_completion(payload, form),
         fields=fields_of(PARAMS) | {"parallel_tool_calls": "params.parallel_tool_calls"},

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 import httpx2
 from openai import APIConnectionError, APIStatusError, AsyncOpenAI
 
-from apex_env.protocol import Json
 from experiments.models import check_names
-from experiments.models.openai_chat import ChatForm, chat_completion, chat_request
-from experiments.models.openai_responses import ResponsesForm, responses_completion, responses_request
+from experiments.models.openai_chat import ChatForm, chat_completion, chat_message, chat_request
+from experiments.models.openai_responses import (
+    ResponsesForm,
+    responses_completion,
+    responses_items,
+    responses_request,
+)
 from experiments.models.params import EXTRA, fields_of, given, settings_of
 from experiments.models.pricing import price_of
 from experiments.models.provider import RemoteModel, Wire
+from experiments.models.rendering import Remembered
 from experiments.models.sdk import failure_of_connection, failure_of_status, payload_of, timeout
 from experiments.models.service import FIELDS, Service, read_service
 from experiments.models.shared import shared
@@ -91,12 +97,14 @@ def _names(api: str, base_url: str | None) -> Mapping[str, str]:
 
 
 def _responses(form: ResponsesForm, service: Service, fields: Mapping[str, str]) -> Wire:
-    async def send(body: dict[str, Json], data: bytes) -> Any:
+    render = Remembered(partial(responses_items, form=form))
+
+    async def send(data: bytes) -> Any:
         return await _post(service, "/responses", data)
 
     return Wire(
         provider="openai",
-        request=lambda prompt: responses_request(prompt, form),
+        request=lambda prompt: responses_request(prompt, form, render),
         send=send,
         read=lambda payload: responses_completion(payload, form),
         fields=fields,
@@ -104,12 +112,14 @@ def _responses(form: ResponsesForm, service: Service, fields: Mapping[str, str])
 
 
 def _chat(form: ChatForm, service: Service, fields: Mapping[str, str]) -> Wire:
-    async def send(body: dict[str, Json], data: bytes) -> Any:
+    render = Remembered(partial(chat_message, form=form))
+
+    async def send(data: bytes) -> Any:
         return await _post(service, "/chat/completions", data)
 
     return Wire(
         provider="openai",
-        request=lambda prompt: chat_request(prompt, form),
+        request=lambda prompt: chat_request(prompt, form, render),
         send=send,
         read=lambda payload: chat_completion(payload, form),
         fields=fields,

@@ -5,8 +5,9 @@ It is also the form of most compatible servers, and the one that litellm takes a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 from apex_env.protocol import Json, ToolSpec
@@ -53,9 +54,18 @@ class ChatForm:
     ids: IdForm = ANY_SERVICE
 
 
-def chat_request(prompt: Prompt, form: ChatForm) -> dict[str, Json]:
-    """Return the body of a request."""
-    body: dict[str, Json] = {"model": form.model, "messages": list(_messages(prompt, form)), **form.settings}
+def chat_request(
+    prompt: Prompt, form: ChatForm, render: Callable[[Message], dict[str, Json]] | None = None
+) -> dict[str, Json]:
+    """Return the body of a request.
+
+    Args:
+        prompt: what the model sees.
+        form: what the request holds beside it.
+        render: `chat_message` with this form, where its values are remembered.
+    """
+    messages = _messages(prompt, render or partial(chat_message, form=form))
+    body: dict[str, Json] = {"model": form.model, "messages": list(messages), **form.settings}
     if prompt.tools:
         body["tools"] = [_tool(tool) for tool in prompt.tools]
         if prompt.tool_use == "none":
@@ -120,24 +130,28 @@ def chat_usage(usage: Any) -> Usage | None:
     )
 
 
-def _messages(prompt: Prompt, form: ChatForm) -> Iterator[dict[str, Json]]:
+def chat_message(message: Message, form: ChatForm) -> dict[str, Json]:
+    """Return one message of a request."""
+    if message.role == "assistant":
+        return _assistant(message, form)
+    if message.role == "tool":
+        call_id = wire_id(message.call_id, form.ids)
+        return {"role": "tool", "tool_call_id": call_id, "content": wire_text(message.text)}
+    return {"role": "user", "content": wire_text(message.text)}
+
+
+def _messages(prompt: Prompt, render: Callable[[Message], dict[str, Json]]) -> Iterator[dict[str, Json]]:
     if prompt.system.strip():
         yield {"role": "system", "content": scrubbed(prompt.system)}
     for place, (answer, said) in enumerate(exchanges(prompt.messages)):
         if answer is not None:
             if place == 0:
                 yield {"role": "user", "content": wire_text("")}
-            yield _assistant(answer, form)
-        for result in said:
-            if result.role == "tool":
-                yield {
-                    "role": "tool",
-                    "tool_call_id": wire_id(result.call_id, form.ids),
-                    "content": wire_text(result.text),
-                }
-        texts = [message.text for message in said if message.role == "user"]
+            yield render(answer)
+        yield from (render(message) for message in said if message.role == "tool")
+        texts = [render(message) for message in said if message.role == "user"]
         if texts:
-            yield {"role": "user", "content": wire_text(joined(texts))}
+            yield texts[0] if len(texts) == 1 else joined(texts)
 
 
 def _assistant(message: Message, form: ChatForm) -> dict[str, Json]:

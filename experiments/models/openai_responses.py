@@ -6,8 +6,9 @@ Nothing is stored at the provider: reasoning comes encrypted and goes back with 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 from apex_env.protocol import Json, ToolCall, ToolSpec
@@ -35,6 +36,9 @@ _REFUSING: Final = ("invalid_prompt", "bio_policy", "misalignment_policy_violati
 _CALL: Final = "function_call"
 
 
+Item = Mapping[str, Json]
+
+
 @dataclass(frozen=True, slots=True)
 class ResponsesForm:
     """What a request holds beside the prompt."""
@@ -45,11 +49,19 @@ class ResponsesForm:
     parallel_calls: bool | None = None
 
 
-def responses_request(prompt: Prompt, form: ResponsesForm) -> dict[str, Json]:
-    """Return the body of a request."""
+def responses_request(
+    prompt: Prompt, form: ResponsesForm, render: Callable[[Message], Sequence[Item]] | None = None
+) -> dict[str, Json]:
+    """Return the body of a request.
+
+    Args:
+        prompt: what the model sees.
+        form: what the request holds beside it.
+        render: `responses_items` with this form, where its values are remembered.
+    """
     body: dict[str, Json] = {
         "model": form.model,
-        "input": list(_items(prompt, form)),
+        "input": list(_input(prompt.messages, render or partial(responses_items, form=form))),
         "store": False,
         "include": ["reasoning.encrypted_content"],
         "prompt_cache_key": cache_key(prompt),
@@ -111,21 +123,30 @@ def responses_usage(usage: Any) -> Usage | None:
     )
 
 
-def _items(prompt: Prompt, form: ResponsesForm) -> Iterator[Mapping[str, Json]]:
-    for answer, said in exchanges(prompt.messages):
+def responses_items(message: Message, form: ResponsesForm) -> Sequence[Item]:
+    """Return the items of a request that one message makes."""
+    if message.role == "tool":
+        output = wire_text(message.text)
+        return [{"type": "function_call_output", "call_id": wire_id(message.call_id), "output": output}]
+    if message.role == "user":
+        return [{"role": "user", "content": wire_text(message.text)}]
+    native = native_of(message, PROVIDER, form.model)
+    return list(_plain_items(message) if native is None else _native_items(message, native))
+
+
+def _input(messages: Sequence[Message], render: Callable[[Message], Sequence[Item]]) -> Iterator[Item]:
+    for answer, said in exchanges(messages):
         if answer is not None:
-            native = native_of(answer, PROVIDER, form.model)
-            yield from _plain_items(answer) if native is None else _native_items(answer, native)
+            yield from render(answer)
         for result in said:
             if result.role == "tool":
-                output = wire_text(result.text)
-                yield {"type": "function_call_output", "call_id": wire_id(result.call_id), "output": output}
-        texts = [message.text for message in said if message.role == "user"]
+                yield from render(result)
+        texts = [item for message in said if message.role == "user" for item in render(message)]
         if texts:
-            yield {"role": "user", "content": wire_text(joined(texts))}
+            yield texts[0] if len(texts) == 1 else joined(texts)
 
 
-def _plain_items(message: Message) -> Iterator[dict[str, Json]]:
+def _plain_items(message: Message) -> Iterator[Item]:
     if message.text.strip() or not message.calls:
         yield {"role": "assistant", "content": wire_text(message.text, blank=NO_ANSWER)}
     for call in message.calls:
@@ -141,7 +162,7 @@ def _call_item(call: ToolCall) -> dict[str, Json]:
     }
 
 
-def _native_items(message: Message, native: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, Json]]:
+def _native_items(message: Message, native: Sequence[Mapping[str, Any]]) -> Iterator[Item]:
     """Give an answer's items back as they came, as far as the service takes them.
 
     Reasoning can only go back with its content and before an item that it led to. Where some is missing, the others go
@@ -169,7 +190,7 @@ def _native_items(message: Message, native: Sequence[Mapping[str, Any]]) -> Iter
         yield {"role": "assistant", "content": wire_text(message.text, blank=NO_ANSWER)}
 
 
-def _native_call(item: Mapping[str, Any], call: ToolCall, *, whole: bool) -> Mapping[str, Json]:
+def _native_call(item: Mapping[str, Any], call: ToolCall, *, whole: bool) -> Item:
     """Give a call back with the id that it has in this conversation; one with broken arguments goes in a plain form."""
     if isinstance(call.arguments, str) or not whole:
         return _call_item(call)

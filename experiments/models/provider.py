@@ -37,8 +37,8 @@ class Wire:
     """Name that limits are shared under."""
     request: Callable[[Prompt], dict[str, Json]]
     """From a prompt to the body of a request; a pure function."""
-    send: Callable[[dict[str, Json], bytes], Awaitable[Any]]
-    """Send a body, also given as bytes, and return the payload of the answer. Raises `Failure`."""
+    send: Callable[[bytes], Awaitable[Any]]
+    """From the bytes of a body to the payload of its answer. Raises `Failure`."""
     read: Callable[[Any], Completion]
     """From a payload to a completion; a pure function. Raises `Failure` where the payload is none of an answer."""
     fields: Mapping[str, str]
@@ -76,7 +76,7 @@ class RemoteModel:
         log = ApiLog(self.service.log_dir, self.name, secrets) if self.service.log_dir is not None else None
         try:
             completion, attempts = await persistently(
-                lambda: self._ask(body, data, gate),
+                lambda: self._ask(data, gate),
                 self.service.policy,
                 on_failure=lambda failure: log.write(body, failure, prompt.position) if log is not None else None,
             )
@@ -88,13 +88,13 @@ class RemoteModel:
         usage = None if completion.usage is None else priced(completion.usage, self.price)
         return replace(completion, attempts=attempts, usage=usage)
 
-    async def _ask(self, body: dict[str, Json], data: bytes, gate: Gate) -> Completion:
+    async def _ask(self, data: bytes, gate: Gate) -> Completion:
         n_estimated = len(data) / BYTES_PER_TOKEN
         async with gate.passed(n_estimated):
             started_s = perf_counter()
             try:
                 async with asyncio.timeout(self.service.timeout_s):
-                    completion = self.wire.read(await self.wire.send(body, data))
+                    completion = self.wire.read(await self.wire.send(data))
             except TimeoutError:
                 raise Failure(None, f"no whole answer within {self.service.timeout_s:g} s") from None
             except Failure as failure:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
-from typing import Any, Final, NoReturn
+from typing import Any, Final, Generic, NoReturn, TypeVar
 
 import orjson
 
 from apex_env.protocol import Json, ToolCall
 from experiments.chat import Message
+
+T = TypeVar("T")
 
 EMPTY: Final = "(empty)"
 """Stands for a blank user message or result: some services refuse one."""
@@ -126,6 +128,26 @@ def serialised(body: Json) -> bytes:
         return json.dumps(body, separators=(",", ":")).encode("ascii")
 
 
+class Remembered(Generic[T]):
+    """A function of a message whose values are remembered by the message's identity.
+
+    A conversation is rendered for every turn, and only its last few messages are new. Values are shared between
+    requests, so nobody may change them.
+    """
+
+    def __init__(self, function: Callable[[Message], T]) -> None:
+        """Take the function, which has to be pure."""
+        self._function = function
+        self._known: dict[int, tuple[Message, T]] = {}
+
+    def __call__(self, message: Message) -> T:
+        """Return the function's value."""
+        known = self._known.get(id(message))
+        if known is None or known[0] is not message:
+            known = self._known[id(message)] = (message, self._function(message))
+        return known[1]
+
+
 def exchanges(messages: Sequence[Message]) -> Iterator[tuple[Message | None, list[Message]]]:
     """Cut a conversation into answers, each with everything that was said to the model after it.
 
@@ -150,9 +172,9 @@ def native_of(message: Message, provider: str, model: str) -> Any:
     return native.data if native is not None and (native.provider, native.model) == (provider, model) else None
 
 
-def joined(texts: Iterable[str]) -> str:
-    """Return texts that stand one after the other as one, for services that take no two messages of one role."""
-    return "\n\n".join(texts)
+def joined(messages: Sequence[Mapping[str, Json]]) -> dict[str, Json]:
+    """Return user messages that stand one after the other as one: some services take no two of one role."""
+    return {**messages[0], "content": "\n\n".join(message["content"] for message in messages)}
 
 
 def calls_of(pairs: Iterable[tuple[str, str, Mapping[str, Json] | str]]) -> tuple[ToolCall, ...]:
