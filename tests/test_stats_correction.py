@@ -3,7 +3,7 @@
 import math
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from analysis.stats import correct_family, sign_flip_test
@@ -48,6 +48,7 @@ def test_bh_gives_the_reference_and_agrees_with_the_steps() -> None:
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=12))
+@settings(max_examples=40)
 def test_any_family_agrees_with_the_steps_and_holm_is_the_stricter(p: list[float]) -> None:
     holm = list(correct_family("f", labelled(p)).p_adjusted.values())
     bh = list(correct_family("f", labelled(p), correction="bh").p_adjusted.values())

@@ -6,7 +6,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from analysis.stats.samples import clean_clustered, clean_pairs, clean_sample, clean_table, generator, merge_ties
+from analysis.stats.samples import (
+    clean_clustered,
+    clean_groups,
+    clean_pairs,
+    clean_sample,
+    clean_table,
+    generator,
+    merge_ties,
+)
 
 
 def test_undefined_values_of_any_kind_are_counted() -> None:
@@ -25,6 +33,12 @@ def test_the_input_is_left_as_it_was() -> None:
     given = np.array([1.0 + 1e-12, 0.5])
     clean_sample(given, bounds=(0.0, 1.0))
     assert given[0] == 1.0 + 1e-12
+
+
+def test_each_group_counts_its_own_undefined_values() -> None:
+    a, b, note = clean_groups([0.1, math.nan], [math.nan, math.nan, 0.2])
+    assert (a.tolist(), b.tolist()) == ([0.1], [0.2])
+    assert note == "a: 1 of 2 values undefined, left out; b: 2 of 3 values undefined, left out"
 
 
 def test_a_pair_needs_both_sides() -> None:

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
 from analysis.stats.estimate import LEVEL, Estimate, check_level, join_reasons
-from analysis.stats.samples import FloatArray, clean_sample, merge_ties, too_few
+from analysis.stats.samples import FloatArray, clean_groups, clean_sample, merge_ties, too_few
 
 _EXACT_SIGNED_MOST = 100  # differences: beyond, the normal approximation of the signed-rank statistic
 _EXACT_RANK_SUM_MOST = 60  # runs of both groups: beyond, counts of splits outgrow 64-bit integers
@@ -62,7 +62,7 @@ def hodges_lehmann_shift(a: ArrayLike, b: ArrayLike, *, level: float = LEVEL) ->
         ValueError: an infinite value or an impossible level.
     """
     check_level(level)
-    left, right, note = _two_groups(a, b)
+    left, right, note = clean_groups(a, b)
     n, method = left.size + right.size, "Hodges-Lehmann shift, inverted rank-sum test"
     if not (left.size and right.size):
         return _undefined(n, level, method, join_reasons("a group has no run", note))
@@ -97,7 +97,7 @@ def cliffs_delta(a: ArrayLike, b: ArrayLike, *, level: float = LEVEL) -> Estimat
         ValueError: an infinite value or an impossible level.
     """
     check_level(level)
-    left, right, note = _two_groups(a, b)
+    left, right, note = clean_groups(a, b)
     n, method = left.size + right.size, "Cliff's delta, asymmetric interval"
     if not (left.size and right.size):
         return _undefined(n, level, method, join_reasons("a group has no run", note))
@@ -149,12 +149,6 @@ def rank_biserial(differences: ArrayLike, *, level: float = LEVEL) -> Estimate:
     t = float(stats.t.ppf((1.0 + level) / 2.0, m - 1))
     low, high = _asymmetric_interval(value, variance, m=m, t=t)
     return Estimate(value, low, high, sample.size, None, level, method, note)
-
-
-def _two_groups(a: ArrayLike, b: ArrayLike) -> tuple[FloatArray, FloatArray, str]:
-    left, left_note = clean_sample(a, name="a")
-    right, right_note = clean_sample(b, name="b")
-    return left, right, join_reasons(left_note and f"a: {left_note}", right_note and f"b: {right_note}")
 
 
 def _undefined(n: int, level: float, method: str, reason: str) -> Estimate:

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from analysis.stats.clusters import cluster_means
 from analysis.stats.estimate import ONE_TRAJECTORY, Alternative, TestResult, check_alternative, join_reasons
 from analysis.stats.permutation import describe, sign_flip_p, split_p
-from analysis.stats.samples import Labels, clean_clustered, clean_pairs, clean_sample, generator
+from analysis.stats.samples import Labels, clean_clustered, clean_groups, clean_pairs, clean_sample, generator
 
 
 def sign_flip_test(
@@ -107,9 +107,7 @@ def two_sample_test(
         ValueError: an infinite value or an unknown alternative.
     """
     check_alternative(alternative)
-    left, left_note = clean_sample(a, name="a")
-    right, right_note = clean_sample(b, name="b")
-    note = join_reasons(*(f"{side}: {text}" for side, text in (("a", left_note), ("b", right_note)) if text))
+    left, right, note = clean_groups(a, b)
     n, test = left.size + right.size, "two-sample permutation of the mean"
     if not (left.size and right.size):
         empty = "no run in a" if left.size == 0 else "no run in b"

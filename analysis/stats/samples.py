@@ -52,6 +52,17 @@ def clean_sample(
     return kept, missing_note(array.size - kept.size, array.size)
 
 
+def clean_groups(a: ArrayLike, b: ArrayLike) -> tuple[FloatArray, FloatArray, str]:
+    """Returns the defined values of two groups of any size, with a note that counts the undefined ones of each.
+
+    Raises:
+        ValueError: not one-dimensional, or an infinite value.
+    """
+    left, left_note = clean_sample(a, name="a")
+    right, right_note = clean_sample(b, name="b")
+    return left, right, join_reasons(left_note and f"a: {left_note}", right_note and f"b: {right_note}")
+
+
 def clean_pairs(
     a: ArrayLike, b: ArrayLike, *, names: tuple[str, str] = ("a", "b")
 ) -> tuple[FloatArray, FloatArray, str]:

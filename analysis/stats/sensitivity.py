@@ -18,7 +18,7 @@ from analysis.stats.estimate import (
     join_reasons,
 )
 from analysis.stats.permutation import describe, split_p
-from analysis.stats.samples import UNIT, FloatArray, clean_sample, generator, merge_ties
+from analysis.stats.samples import UNIT, FloatArray, clean_groups, clean_sample, generator, merge_ties
 
 STRATIFIED_RESAMPLES = 4_999
 """Resamples of every stratified bootstrap."""
@@ -54,7 +54,7 @@ def mann_whitney_test(
         ValueError: an infinite value or an unknown alternative.
     """
     check_alternative(alternative)
-    left, right, note = _groups(a, b)
+    left, right, note = clean_groups(a, b)
     n, test = left.size + right.size, "Mann-Whitney given ties"
     if not (left.size and right.size):
         reason = join_reasons("a group has no run", note)
@@ -79,7 +79,7 @@ def brunner_munzel_test(a: ArrayLike, b: ArrayLike, *, alternative: Alternative 
         ValueError: an infinite value or an unknown alternative.
     """
     check_alternative(alternative)
-    left, right, note = _groups(a, b)
+    left, right, note = clean_groups(a, b)
     left, right = merge_ties(left), merge_ties(right)
     n, method = left.size + right.size, "Brunner-Munzel, t approximation"
     reason = ""
@@ -167,7 +167,7 @@ def probability_of_improvement(
     random = generator(rng)
     values, drawn, notes, n = [], np.zeros(STRATIFIED_RESAMPLES), [], 0
     for index, (own, other) in enumerate(zip(a, b, strict=True)):
-        left, right, note = _groups(own, other)
+        left, right, note = clean_groups(own, other)
         notes += [f"cell {index}: {note}"] if note else []
         if not (left.size and right.size):
             notes.append(f"cell {index} left out, no run on one side")
@@ -221,12 +221,6 @@ def stratified_bootstrap(
         value = float(statistic(pooled[None, :])[0])
         estimates.append(Estimate(value, low, high, pooled.size, None, level, method, join_reasons(*notes)))
     return tuple(estimates)
-
-
-def _groups(a: ArrayLike, b: ArrayLike) -> tuple[FloatArray, FloatArray, str]:
-    left, left_note = clean_sample(a, name="a")
-    right, right_note = clean_sample(b, name="b")
-    return left, right, join_reasons(left_note and f"a: {left_note}", right_note and f"b: {right_note}")
 
 
 def _copies(n: int, rng: np.random.Generator) -> FloatArray:
