@@ -19,7 +19,7 @@ from experiments.record import Sync
 from experiments.treatment import ModelConfig, RunSpec, Treatment
 
 KEYS: Final = (
-    "name about results_dir models parents target treatment grid blocks seeds n_phases trial margin shard concurrency "
+    "name about results_dir models play target treatment grid blocks seeds n_phases trial margin shard concurrency "
     "sync corpus"
 ).split()
 FACTORS: Final = tuple(spec.name for spec in fields(Treatment) if spec.name != "corpus")
@@ -53,17 +53,17 @@ def validate(data: Mapping[str, Any]) -> Settings:
     """
     check_keys(data, KEYS, "")
     models = _models(data["models"], "models")
-    parents = _models(data["parents"], "parents")
     if not models:
         raise InputError("models is empty: name at least one with model=NAME")
+    played = _played(models, data["play"])
     corpus, sha256 = _corpus(data["corpus"])
     treatments = _cut([replace(one, corpus=sha256) for one in _treatments(data)], data["trial"])
     runs = plan_runs(
-        models,
+        played,
         treatments,
         seeds=_seeds(data["seeds"]),
         n_phases=_whole(data["n_phases"], "n_phases", 1),
-        parents={parent.name: parent for parent in parents},
+        parents={model.name: model for model in models},
     )
     _check_texts(corpus, runs)
     name = str(data["name"])
@@ -76,7 +76,7 @@ def validate(data: Mapping[str, Any]) -> Settings:
         about=str(data["about"]),
         root=Path(str(data["results_dir"])) / name,
         runs=tuple(_shard(runs, data["shard"])),
-        models=tuple(models),
+        models=tuple(played),
         margin=_fraction(data["margin"], "margin"),
         concurrency=_whole(data["concurrency"], "concurrency", 1),
         sync=data["sync"],
@@ -119,6 +119,15 @@ def _models(data: Any, place: str) -> list[ModelConfig]:
     if len(set(names)) < len(names):
         raise InputError(f"two models of {place} have the same name: {', '.join(names)}")
     return models
+
+
+def _played(models: list[ModelConfig], labels: Any) -> list[ModelConfig]:
+    """Return the models that are played; the others only lend their phases."""
+    names = [model.name for model in models]
+    for label in names if labels is None else labels if isinstance(labels, list) else [labels]:
+        if label not in names:
+            raise InputError(f"play {label!r} is not among the models{nearest(str(label), names)}: {', '.join(names)}")
+    return [model for model in models if labels is None or model.name in labels]
 
 
 def _treatments(data: Mapping[str, Any]) -> list[Treatment]:
