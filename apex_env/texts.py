@@ -41,7 +41,7 @@ PARTS: Final = "request_parts"
 PART_LISTS: Final = {"tasks": ("id", "subject", "body"), "settings": ("id", "body"), "senders": ("id", "sender")}
 """Lists of such a file, and the texts that each entry needs."""
 
-_ROOT_FILES: Final = ("prompts.yaml", "texts.yaml", "tools.yaml", "invented_tickers.yaml", "history.yaml")
+_ROOT_FILES: Final = ("prompts.yaml", "texts.yaml", "tools.yaml", "invented_tickers.yaml", "history.yaml", "interview.yaml")
 """Files that stand in no folder."""
 
 
@@ -85,6 +85,8 @@ class Corpus:
     """By real ticker."""
     history: Mapping[str, str]
     """What stands in place of an agent's own history."""
+    interview: Mapping[str, str]
+    """Questions outside of the agent's work, by topic."""
     digest: str
     """SHA-256 over names and bytes of all files: it stands in every record."""
 
@@ -118,6 +120,7 @@ def load_corpus(folder: Path = CORPUS_DIR) -> Corpus:
         tools=documents["tools.yaml"],
         invented_tickers=documents["invented_tickers.yaml"],
         history=documents["history.yaml"],
+        interview=documents["interview.yaml"],
         digest=digest.hexdigest(),
     )
 

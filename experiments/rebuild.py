@@ -102,6 +102,8 @@ def _replay(line: Line, firm: ApexFirm, dialogue: Dialogue) -> None:
             firm.force_close()
             dialogue.n_forced_in_a_row += 1
         dialogue.messages.append(user(line["text"]))
+    elif kind == "interview":
+        dialogue.interviewed.add((line["quarter"], line["topic"]))
     elif kind == "closed":
         if not firm.closed:
             raise _Disagreement(f"quarter {firm.period} is closed here, but its calls leave it open")

@@ -8,7 +8,7 @@ record can end in: each of its steps looks at the conversation for what comes ne
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final, Protocol
 
@@ -48,6 +48,18 @@ class Watch(Protocol):
         """Take note of a closed quarter."""
 
 
+@dataclass(frozen=True, slots=True)
+class Interviews:
+    """Questions beside the run: asked with tools off, in a copy of the conversation that the run never sees."""
+
+    questions: Mapping[str, str] = field(default_factory=dict)
+    """By topic."""
+    periods: frozenset[int] = frozenset()
+    """Periods after whose close the questions are asked."""
+    at_end: bool = False
+    """Whether they are asked after the last period."""
+
+
 @dataclass(slots=True)
 class Dialogue:
     """The conversation of a run and the place in it that comes next; the loop is the only one to change it."""
@@ -63,6 +75,8 @@ class Dialogue:
     refused: bool = False
     """Whether the last answer was an outright refusal."""
     n_forced_in_a_row: int = 0
+    interviewed: set[tuple[int, str]] = field(default_factory=set)
+    """Periods and topics of the interviews that are written."""
 
     def adopt(self, messages: Sequence[Message]) -> None:
         """Begin with messages that another run has left."""
@@ -80,6 +94,7 @@ class Loop:
     watch: Watch
     seed: int
     turn_limit: int
+    interviews: Interviews = Interviews()
 
 
 async def run_episode(loop: Loop, dialogue: Dialogue, *, last_period: int | None = None) -> Outcome:
@@ -102,10 +117,13 @@ async def run_episode(loop: Loop, dialogue: Dialogue, *, last_period: int | None
                 ended, reason = "stalled", f"{STALLED_AFTER} quarters in a row were closed by the harness"
                 break
             if not dialogue.in_period:
+                await _interview(loop, dialogue)
                 _open(loop, dialogue)
             await _play_period(loop, dialogue)
             await asyncio.sleep(0)
             loop.watch.after_period()
+        if ended == "completed":
+            await _interview(loop, dialogue)
     except RunEnded as error:
         ended, reason = error.outcome, error.reason
     loop.writer.write("ended", outcome=ended, reason=reason, quarter=environment.period)
@@ -153,6 +171,43 @@ async def _play_period(loop: Loop, dialogue: Dialogue) -> None:
     dialogue.in_period = False
 
 
+async def _interview(loop: Loop, dialogue: Dialogue) -> None:
+    """Ask the questions that are due after the period closed last; the conversation stays as it is."""
+    period, interviews = loop.environment.period, loop.interviews
+    if period not in interviews.periods and not (interviews.at_end and loop.environment.done):
+        return
+    for topic, question in interviews.questions.items():
+        if (period, topic) in dialogue.interviewed:
+            continue
+        loop.watch.before_turn()
+        messages = [*dialogue.messages, user(question)]
+        position = Position(loop.seed, period, dialogue.turn)
+        completion = await loop.model.complete(
+            Prompt(loop.environment.system_prompt, loop.environment.tools, messages, position, tool_use="none")
+        )
+        loop.writer.write(
+            "interview",
+            quarter=period,
+            topic=topic,
+            question=question,
+            answer=completion.message.text,
+            stop=completion.stop,
+            **_cost_of(completion),
+        )
+        dialogue.interviewed.add((period, topic))
+        loop.watch.after_turn(completion.usage)
+
+
+def _cost_of(completion: Completion) -> dict[str, Any]:
+    """Return what the record keeps of a completion beside its content."""
+    return {
+        "model_reported": completion.model_reported,
+        "usage": None if completion.usage is None else asdict(completion.usage),
+        "latency_s": round(completion.latency_s, 4),
+        "attempts": [asdict(attempt) for attempt in completion.attempts],
+    }
+
+
 def _take_turn(loop: Loop, dialogue: Dialogue, completion: Completion) -> None:
     """Carry out a completion's calls in order, then write the turn and everything that came of it as one line."""
     period, turn = loop.environment.period, dialogue.turn
@@ -169,10 +224,7 @@ def _take_turn(loop: Loop, dialogue: Dialogue, completion: Completion) -> None:
         by="model",
         message=Message("assistant", sent.text, native=sent.native).to_json(),
         stop=completion.stop,
-        model_reported=completion.model_reported,
-        usage=None if completion.usage is None else asdict(completion.usage),
-        latency_s=round(completion.latency_s, 4),
-        attempts=[asdict(attempt) for attempt in completion.attempts],
+        **_cost_of(completion),
         calls=[
             call_line(call, result, command_id=f"{command}c{place}", sent_id=sent.calls[place].call_id)
             for place, (call, result) in enumerate(zip(calls, results, strict=True))

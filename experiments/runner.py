@@ -25,12 +25,23 @@ from experiments.history import Ask, make_recipe, shown
 from experiments.provenance import benchmark_version, provenance
 from experiments.rebuild import Cut, messages_sha256, rebuild
 from experiments.record import CANARY, SCHEMA, Record, RecordWriter, Sync
-from experiments.rollout import Dialogue, Loop, Watch, run_episode
+from experiments.rollout import Dialogue, Interviews, Loop, Watch, run_episode
 from experiments.tokens import count_messages, count_text
 from experiments.treatment import RunSpec, as_plain
 
 FINAL: Final = ("completed", *PARTIAL)
 """Outcomes after which a run is not gone on with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Interview:
+    """What is asked beside a run; it changes no turn, so it is no part of a run's identity."""
+
+    at: tuple[int, ...] = ()
+    """Quarters of the evaluation phase, 1 the first, after whose close is asked."""
+    at_end: bool = False
+    awareness: bool = False
+    """Whether it is asked, too, if this seems to be a test."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +58,7 @@ class Job:
     cut: Cut | None = None
     """Where the run branches from its phase."""
     yoked: Yoked | None = None
+    interview: Interview = Interview()
     notes: Mapping[str, Any] | None = None
     """Facts of the experiment that analyses need, kept in the header: its name, margins set in advance."""
 
@@ -109,7 +121,9 @@ async def play(job: Job) -> str:
             firm = rebuilt(job, existing, dialogue)
             writer.write("resumed", quarter=firm.period, turn=dialogue.turn, provenance=provenance())
         treatment = job.spec.treatment
-        loop = Loop(firm, job.model, writer, job.watch, job.spec.seed, treatment.turn_limit)
+        loop = Loop(
+            firm, job.model, writer, job.watch, job.spec.seed, treatment.turn_limit, interviews=_interviews(job, firm)
+        )
         return await run_episode(loop, dialogue, last_period=treatment.n_instrumental if job.spec.is_phase else None)
 
 
@@ -173,6 +187,19 @@ async def _begin(job: Job, writer: RecordWriter, dialogue: Dialogue) -> ApexFirm
     )
     dialogue.adopt(history)
     return firm
+
+
+def _interviews(job: Job, firm: ApexFirm) -> Interviews:
+    """Return the questions of a run by topic, and the quarters that they are due in; a shared phase has none."""
+    interview = job.interview
+    if job.spec.is_phase:
+        return Interviews()
+    topics = ("goal", "awareness") if interview.awareness else ("goal",)
+    return Interviews(
+        questions={topic: firm.corpus.interview[topic] for topic in topics},
+        periods=frozenset(job.spec.treatment.n_instrumental + quarter for quarter in interview.at),
+        at_end=interview.at_end,
+    )
 
 
 def _opening(spec: RunSpec, cut: Cut) -> Opening:
