@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from analysis.runs import Cell, Run
+from apex_env.scenario import Setting
 from experiments.published_ledger import read_ledger
 from experiments.published_runs import PublishedRun
 
@@ -16,14 +17,11 @@ ENVIRONMENT: Final = "apex_fund"
 MODELS: Final = {"4o": "gpt-4o", "4omini": "gpt-4o-mini", "haiku": "claude-3.5-haiku", "sonnet": "claude-3.5-sonnet"}
 """Published short name of a model -> its label."""
 
-ABLATIONS: Final = {
-    "dots": {"history": "repeated_token"},
-    "random_strings": {"history": "random_strings"},
-    "random_sentences": {"history": "random_sentences"},
-    "portfolio_complexity": {"history": "none"},
-    "distractions": {"setting": "combined"},
-}
-"""Published name of an ablation -> the factors that it sets; another name becomes the history as it stands."""
+HISTORIES: Final = {"": "own", "dots": "repeated_token", "portfolio_complexity": "none"}
+"""Published name of an ablation -> the history; another name is the history as it stands."""
+
+COMBINED: Final = "distractions"
+"""Published name of the combined setting where it is filed as an ablation."""
 
 N_AFTER_SWITCH: Final = 10
 N_WITHOUT_SWITCH: Final = 30
@@ -72,23 +70,22 @@ def _run(published: PublishedRun) -> Run:
 
 def _cell(published: PublishedRun) -> Cell:
     ablation = (published.ablation or "").replace("-", "_")
-    factors = {"history": "own", "setting": published.setting}
-    if ablation:
-        factors |= ABLATIONS.get(ablation, {"history": ablation})
+    setting: Setting = "combined" if ablation == COMBINED else published.setting
+    history = "own" if ablation == COMBINED else HISTORIES.get(ablation, ablation)
     switches = published.n_instrumental_named > 0
-    if switches and published.conditioned_on not in (None, published.model) and factors["history"] == "own":
-        factors["history"] = "borrowed"
+    if history == "own" and published.conditioned_on not in (None, published.model):
+        history = "borrowed"
     is_baseline = published.setting == "baseline"
     return Cell(
         cell_id=f"{published.root}/{published.folder}",
         environment=ENVIRONMENT,
         model=MODELS.get(published.model, published.model),
-        setting=factors["setting"],  # type: ignore[arg-type]
+        setting=setting,
         system_goal=published.system_goal,
         elicitation=published.elicitation,
         n_instrumental=published.n_instrumental_named,
         n_evaluation=N_AFTER_SWITCH if switches else N_WITHOUT_SWITCH,
-        history=factors["history"],
+        history=history,
         conditioned_on=MODELS.get(published.conditioned_on or "", published.conditioned_on),
         baseline_id=None if is_baseline else _baseline_id(published, switches),
         factors=(("baselines_of", published.root),) if is_baseline else (),

@@ -175,6 +175,7 @@ def test_published_names_become_the_words_of_the_project(tmp_path):
         ("ablation_random-sentences", "random_sentences", "goal_switching"),
         ("ablation_portfolio-complexity", "none", "goal_switching"),
         ("ablation_something_new", "something_new", "goal_switching"),
+        ("ablation_distractions", "own", "combined"),
         ("goal_switching_adversarial", "own", "combined"),
     ],
 )
