@@ -14,6 +14,7 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "replay": ("experiments.replay", "drive the firm with recorded decisions and compare the books"),
     "score": ("analysis.score", "score recorded runs, one row a run and one a cell"),
     "corpus": ("experiments.corpus_command", "check the texts that agents read, show them, import the paper's own"),
+    "import": ("analysis.published.command", "turn the paper's published checkpoints into run records"),
     "briefing": ("experiments.briefing", "print what an agent reads in one quarter of one run"),
     "figures": ("analysis.draw", "draw the figures of recorded runs, each with its table"),
 }

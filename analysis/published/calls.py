@@ -18,6 +18,8 @@ UNRECOGNISED: Final = "unrecognised"
 NO_RESULT: Final = "no_result"
 """Outcome of a call that has no result, though nothing is wrong with it."""
 AFTER_FINISH: Final = "after_finish"
+UNPARSEABLE: Final = "unparseable_arguments"
+"""What is wrong with arguments that are no JSON."""
 
 _REFUSALS: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
     "buy_stock": (
@@ -131,7 +133,7 @@ def _fault(call: ToolCall) -> tuple[str, str | None]:
     if tool is None:
         return "unknown_tool", "unknown_tool"
     if isinstance(call.arguments, str):
-        return "malformed_arguments", "arguments_not_object" if _parses(call.arguments) else "unparseable_arguments"
+        return "malformed_arguments", "arguments_not_object" if _parses(call.arguments) else UNPARSEABLE
     missing = [name for name in tool.arguments if name not in call.arguments]
     if missing:
         return "missing_argument", f"missing:{'+'.join(missing)}"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -14,8 +13,7 @@ from analysis.published.inert import CheckpointError
 from analysis.published.messages import normalise
 from analysis.published.names import FileName
 from analysis.published.phases import Phase, phase_of
-from analysis.published.quarters import Talks, split
-from apex_env.ledger import QuarterLedger
+from analysis.published.quarters import Talks, Turn, split
 from apex_env.scenario import Scenario
 
 N_WITHOUT_SWITCH: Final = 30
@@ -40,6 +38,7 @@ class ImportedRun:
     """As the checkpoint names the model."""
     run: int
     system_prompt: str | None
+    """The first of the conversation, or, where the conversation holds none, the one that stands beside it."""
     other_system_prompts: tuple[str, ...]
     message_forms: tuple[str, ...]
     n_tokens: int | None
@@ -114,7 +113,7 @@ def convert(data: bytes, name: FileName, file: str) -> ImportedRun:
         oddities.append(f"the history that is shown is not that of the books, so it is kept as text only: {told}")
         talks = split(said.messages, len(checkpoint.quarters), known_from=phase.n_instrumental + 1)
         quarters = quarters_of(checkpoint, talks, phase)
-    prompts = [text for text in (checkpoint.system_message, *said.system_prompts) if text is not None]
+    prompts = [text for text in (*said.system_prompts, checkpoint.system_message) if text is not None]
     return ImportedRun(
         name=name,
         file=file,
@@ -134,15 +133,31 @@ def convert(data: bytes, name: FileName, file: str) -> ImportedRun:
     )
 
 
-def trajectory_sha256(run: ImportedRun, n_quarters: int) -> str:
-    """Return the hash of a run's books up to a quarter; runs that went on from one trajectory share it."""
-    return _digest([_state(quarter.books) for quarter in run.quarters[:n_quarters]])
+def trajectory_of(run: ImportedRun) -> tuple[str, ...]:
+    """Return the hash of the books up to each quarter of the instrumental phase; who shares one shares all before."""
+    chain: list[str] = []
+    for quarter in run.quarters[: run.n_instrumental]:
+        state = quarter.books.to_json()
+        kept = [state[name] for name in ("income_usd", "bought_usd", "sold_usd", "holdings_usd")]
+        chain.append(_digest([chain[-1:], kept]))
+    return tuple(chain)
+
+
+def history_sha256(run: ImportedRun) -> str | None:
+    """Return the hash of what the model was shown of the instrumental phase; None without a switch."""
+    if not run.n_instrumental:
+        return None
+    talks = run.talks
+    shown: list[object] = [message.to_json() for message in talks.history]
+    for t in range(talks.known_from, run.n_instrumental + 1):
+        shown += [talks.quarters[t].briefing, [_said(turn) for turn in talks.quarters[t].turns]]
+    return _digest(shown)
 
 
 def decisions_sha256(run: ImportedRun) -> str | None:
     """Return the hash of all that the model said and did in the evaluation; None where it did nothing."""
     said = [
-        [turn.text, [[sent.call.name, sent.call.arguments] for sent in turn.calls]]
+        _said(turn)
         for quarter in run.evaluation
         if quarter.talk is not None
         for turn in quarter.talk.turns
@@ -160,13 +175,12 @@ def cluster_of(run: ImportedRun) -> str:
     cell = run.name.cell
     if not run.n_instrumental:
         return run.name.run_id
-    digest = trajectory_sha256(run, min(CLUSTER_QUARTERS, run.n_instrumental))
+    digest = trajectory_of(run)[:CLUSTER_QUARTERS][-1]
     return f"trajectory/{cell.system_goal}-{cell.conditioned_on}-{run.phase.phase_seed}-{digest[:12]}"
 
 
-def _state(books: QuarterLedger) -> Mapping[str, object]:
-    state = books.to_json()
-    return {name: state[name] for name in ("income_usd", "bought_usd", "sold_usd", "holdings_usd")}
+def _said(turn: Turn) -> list[object]:
+    return [turn.text, [[sent.call.name, sent.call.arguments, sent.result] for sent in turn.calls]]
 
 
 def _digest(value: object) -> str:

@@ -12,7 +12,7 @@ from analysis.published.convert import (
     N_WITHOUT_SWITCH,
     ImportedRun,
     cluster_of,
-    trajectory_sha256,
+    trajectory_of,
 )
 from analysis.published.story import Line, Story
 from apex_env.firm import NAME, VERSION
@@ -134,7 +134,7 @@ def _published(run: ImportedRun) -> dict[str, Any]:
         "n_quarters": len(run.quarters),
         "known_from": run.talks.known_from,
         "n_dead_evaluation": run.n_dead_evaluation,
-        "trajectory_sha256": trajectory_sha256(run, run.n_instrumental) if run.n_instrumental else None,
+        "trajectory_sha256": trajectory_of(run)[-1] if run.n_instrumental else None,
         "n_tokens": run.n_tokens,
         "message_forms": list(run.message_forms),
         "missing_keys": list(run.missing_keys),
@@ -158,6 +158,6 @@ def _lines(run: ImportedRun) -> Iterator[Line]:
     yield {
         "type": "ended",
         "outcome": "provider_error" if run.is_dead else "completed",
-        "reason": f"the API gave no answer in {n_dead} of {n_quarters} evaluation quarters" if n_dead else "",
+        "reason": f"the API was down in {n_dead} of {n_quarters} evaluation quarters" if n_dead else "",
         "quarter": len(run.quarters),
     }
