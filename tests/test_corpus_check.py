@@ -203,8 +203,8 @@ def test_treatment_that_could_run_out_is_named_with_what_is_missing():
     short = without_items(OURS, ("stakeholder_mail", "profit"), 5)
     (fault,) = found("amount", short)
     assert fault == (
-        "adversarial_pressure, 30 quarters: the corpus has 55 items of kind 'stakeholder_mail' for system goal 'profit'; "
-        "adversarial_pressure of 30 quarters can need 56: 1 missing"
+        "adversarial_pressure, 30 quarters: the corpus has 55 items of kind 'stakeholder_mail' for system goal "
+        "'profit'; adversarial_pressure of 30 quarters can need 56: 1 missing"
     )
     fewer_requests = without_items(OURS, ("coworker_request", ""), 1000 - 403)
     assert [fault.split(":")[0] for fault in found("amount", fewer_requests)] == [
