@@ -121,6 +121,16 @@ def test_icc_without_variance_is_nan_with_a_reason() -> None:
     assert same.value == pytest.approx(1.0) and not same.has_interval and "error variance is 0" in same.reason
 
 
+def test_an_interval_that_misses_its_own_value_is_withheld() -> None:
+    # Two rows of nearly equal means: Satterthwaite's degrees of freedom vanish and both ends collapse below the value.
+    table = [[0.2, 0.6, 0.8], [1.0, 0.2, 0.5]]
+    icc = icc_2_1(table)
+    value, low, high = icc_by_statsmodels(table)
+    assert icc.value == pytest.approx(value)
+    assert not low <= value <= high
+    assert not icc.has_interval and "too few rows" in icc.reason
+
+
 def test_incomplete_rows_are_left_out_and_counted() -> None:
     icc = icc_2_1([*SHROUT_FLEISS, [1, math.nan, 2, 3]])
     assert (icc.n, icc.reason) == (6, "1 of 7 rows undefined, left out")

@@ -125,19 +125,10 @@ def icc_2_1(table: ArrayLike, *, level: float = LEVEL) -> Estimate:
     if mse <= 1e-12 * (msr + msc):
         reason = join_reasons("columns differ by an offset at most, so the error variance is 0", note)
         return Estimate(value, math.nan, math.nan, n, None, level, method, reason)
-    ratio = msc / mse
-    df_ratio = k * value * ratio + n * (1 + (k - 1) * value) - k * value
-    df = (
-        (k - 1)
-        * (n - 1)
-        * df_ratio**2
-        / ((n - 1) * (k * value * ratio) ** 2 + (n * (1 + (k - 1) * value) - k * value) ** 2)
-    )
-    tail = (1.0 + level) / 2.0
-    f_low, f_high = float(stats.f.ppf(tail, n - 1, df)), float(stats.f.ppf(tail, df, n - 1))
-    shared = k * msc + (k * n - k - n) * mse
-    low = n * (msr - f_low * mse) / (f_low * shared + n * msr)
-    high = n * (f_high * msr - mse) / (shared + n * f_high * msr)
+    low, high = _icc_ends((msr, msc, mse), rows.shape, value=value, level=level)
+    if not low <= value <= high:  # its degrees of freedom have shrunk to nothing
+        reason = join_reasons("too few rows for the approximation behind the interval", note)
+        return Estimate(value, math.nan, math.nan, n, None, level, method, reason)
     return Estimate(value, low, high, n, None, level, method, note)
 
 
@@ -149,6 +140,23 @@ def _no_kappa_interval(counts: FloatArray) -> str:
     if np.trace(counts) == counts.sum():
         return _PERFECT if used[0] > 1 else "both raters give every item the same class"
     return _ONE_CLASS if 1 in used else ""
+
+
+def _icc_ends(
+    mean_squares: tuple[float, float, float], shape: tuple[int, ...], *, value: float, level: float
+) -> tuple[float, float]:
+    """Ends of the interval of ICC(2,1) from the mean squares of rows, columns and error."""
+    msr, msc, mse = mean_squares
+    n, k = shape
+    # Satterthwaite's degrees of freedom of the denominator.
+    columns, rest = k * value * msc / mse, n * (1 + (k - 1) * value) - k * value
+    df = (k - 1) * (n - 1) * (columns + rest) ** 2 / ((n - 1) * columns**2 + rest**2)
+    tail = (1.0 + level) / 2.0
+    f_low, f_high = float(stats.f.ppf(tail, n - 1, df)), float(stats.f.ppf(tail, df, n - 1))
+    shared = k * msc + (k * n - k - n) * mse
+    low = n * (msr - f_low * mse) / (f_low * shared + n * msr)
+    high = n * (f_high * msr - mse) / (shared + n * f_high * msr)
+    return low, high
 
 
 def _mean_squares(rows: FloatArray) -> tuple[float, float, float]:

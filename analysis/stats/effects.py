@@ -1,6 +1,7 @@
 """Effect sizes with intervals: Hodges-Lehmann estimates, Cliff's delta, and the matched rank-biserial correlation."""
 
 import math
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
@@ -42,7 +43,7 @@ def hodges_lehmann(differences: ArrayLike, *, level: float = LEVEL) -> Estimate:
     else:
         sd = math.sqrt(n * (n + 1) * (2 * n + 1) / 24.0)
         skipped = _normal_skip(walsh.size / 2.0, sd, tail)
-    return _order_interval(walsh, skipped, n=n, level=level, method=method, note=note)
+    return _order_interval(_undefined(n, level, method, note), walsh, skipped=skipped)
 
 
 def hodges_lehmann_shift(a: ArrayLike, b: ArrayLike, *, level: float = LEVEL) -> Estimate:
@@ -73,7 +74,7 @@ def hodges_lehmann_shift(a: ArrayLike, b: ArrayLike, *, level: float = LEVEL) ->
     else:
         sd = math.sqrt(left.size * right.size * (n + 1) / 12.0)
         skipped = _normal_skip(shifts.size / 2.0, sd, tail)
-    return _order_interval(shifts, skipped, n=n, level=level, method=method, note=note)
+    return _order_interval(_undefined(n, level, method, note), shifts, skipped=skipped)
 
 
 def cliffs_delta(a: ArrayLike, b: ArrayLike, *, level: float = LEVEL) -> Estimate:
@@ -155,14 +156,13 @@ def _undefined(n: int, level: float, method: str, reason: str) -> Estimate:
     return Estimate(math.nan, math.nan, math.nan, n, None, level, method, reason)
 
 
-def _order_interval(ordered: FloatArray, skipped: int, *, n: int, level: float, method: str, note: str) -> Estimate:
-    """Interval from the order statistics, `skipped` - 1 of which lie outside at either end."""
+def _order_interval(blank: Estimate, ordered: FloatArray, *, skipped: int) -> Estimate:
+    """Fills in median and interval from the order statistics, `skipped` - 1 of which lie outside at either end."""
     value = float(np.median(ordered))
     if skipped < 1:
-        reason = join_reasons(f"{n} values are too few for an interval of level {level:g}", note)
-        return Estimate(value, math.nan, math.nan, n, None, level, method, reason)
-    low, high = float(ordered[skipped - 1]), float(ordered[ordered.size - skipped])
-    return Estimate(value, low, high, n, None, level, method, note)
+        reason = f"{blank.n} values are too few for an interval of level {blank.level:g}"
+        return replace(blank, value=value, reason=join_reasons(reason, blank.reason))
+    return replace(blank, value=value, low=float(ordered[skipped - 1]), high=float(ordered[ordered.size - skipped]))
 
 
 def _below_tail(counts: NDArray[np.int64] | FloatArray, tail: float) -> int:

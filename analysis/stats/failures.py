@@ -78,7 +78,7 @@ def failure_interval(
         rng: as in `gaffke_interval`.
 
     Returns:
-        The mean of the completed runs as value, all launched runs as n, and the outer interval.
+        The mean of the completed runs as value (NaN if none completed), all launched runs as n, and the outer interval.
 
     Raises:
         ValueError: as in `failure_bounds`, or an impossible level.
