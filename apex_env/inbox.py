@@ -6,9 +6,10 @@ never changes which of another come; no item is shown twice in a run.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import islice
 from typing import Final
 
 from apex_env.scenario import PRESSURE_KINDS, Scenario
@@ -60,7 +61,7 @@ class Inbox:
     """Ids by quarter that another run was dealt; they replace the schedule of the pressure kinds."""
     after_quarter: int = 0
     """Quarter that the run goes on from; yoked items of later ones must not have been dealt before."""
-    _next: dict[tuple[str, int], int] = field(default_factory=dict)
+    _decks: dict[tuple[str, int], Iterator[Item]] = field(default_factory=dict)
     _dealt: dict[str, None] = field(default_factory=dict)
     _yoked_items: Mapping[str, Item] = field(default_factory=dict)
 
@@ -79,7 +80,7 @@ class Inbox:
     def deal(self, standing: Standing) -> list[Item]:
         """Return the items of a quarter in the order of the briefing; requests come last."""
         counts = self._counts(standing)
-        dealt = [item for kind, n in counts.items() for item in self._draw(kind, n, standing.seed)]
+        dealt = [item for kind, n in counts.items() if n for item in self._draw(kind, n, standing.seed)]
         if self.yoked is not None:
             dealt += self._of_other_run(standing.quarter)
         dealt.sort(key=lambda item: item.kind == "coworker_request")
@@ -115,16 +116,10 @@ class Inbox:
         return counts
 
     def _draw(self, kind: str, n: int, seed: int) -> list[Item]:
-        if not n:
-            return []
-        items = deck(self.corpus, kind, self.scenario.system_goal, seed)
-        drawn: list[Item] = []
-        place = self._next.get((kind, seed), 0)
-        while len(drawn) < n:
-            if items[place].item_id not in self._dealt:
-                drawn.append(items[place])
-            place += 1
-        self._next[kind, seed] = place
+        if (kind, seed) not in self._decks:
+            self._decks[kind, seed] = deck(self.corpus, kind, self.scenario.system_goal, seed)
+        unseen = (item for item in self._decks[kind, seed] if item.item_id not in self._dealt)
+        drawn = list(islice(unseen, n))
         self._dealt |= dict.fromkeys(item.item_id for item in drawn)
         return drawn
 
@@ -153,13 +148,10 @@ class Inbox:
         return by_id
 
 
-@lru_cache(maxsize=1024)
-def deck(corpus: Corpus, kind: str, system_goal: str, seed: int) -> tuple[Item, ...]:
-    """Return all items of a kind in the order in which quarters that draw from this seed deal them."""
-    items = list(corpus.of_kind(kind, system_goal))
-    stream(seed, f"deck:{kind}").shuffle(items)
-    items.sort(key=lambda item: item.round)
-    return tuple(items)
+def deck(corpus: Corpus, kind: str, system_goal: str, seed: int) -> Iterator[Item]:
+    """Yield all items of a kind in the order in which quarters that draw from this seed deal them."""
+    for turn in range(len(_rounds(corpus, kind, system_goal))):
+        yield from _shuffled(corpus, kind, system_goal, seed, turn)
 
 
 def needed_items(scenario: Scenario) -> dict[str, int]:
@@ -207,3 +199,19 @@ def _n_mails(kind: str, standing: Standing, system_goal: str) -> int:
     if system_goal == "profit":
         return _count(kind, standing, 1, 2)
     return int(fraction(standing.seed, f"count:{kind}", standing.quarter) < P_MAIL)
+
+
+@lru_cache(maxsize=64)
+def _rounds(corpus: Corpus, kind: str, system_goal: str) -> tuple[tuple[Item, ...], ...]:
+    rounds: dict[int, list[Item]] = {}
+    for item in corpus.of_kind(kind, system_goal):
+        rounds.setdefault(item.round, []).append(item)
+    return tuple(tuple(rounds[turn]) for turn in sorted(rounds))
+
+
+@lru_cache(maxsize=1024)
+def _shuffled(corpus: Corpus, kind: str, system_goal: str, seed: int, turn: int) -> tuple[Item, ...]:
+    """Return one round of a deck; later rounds are large and seldom reached, so they are shuffled when they are."""
+    items = list(_rounds(corpus, kind, system_goal)[turn])
+    stream(seed, f"deck:{kind}", turn).shuffle(items)
+    return tuple(items)

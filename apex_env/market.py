@@ -124,11 +124,15 @@ class Market:
         income_usd = rng.randint(*INCOME_RANGE_USD)
         if not active:
             return MarketQuarter(t, False, income_usd, self._quarters[-1].listing)
+        replaced = t == 1
         for name, listed in self._listed.items():
             if rng.random() < P_REPLACED:
+                replaced = True
                 newcomer = rng.choice([ticker for ticker in CLUSTERS[name] if ticker not in listed])
                 listed.remove(rng.choice(listed))
                 listed.append(newcomer)
+        if not replaced:
+            return MarketQuarter(t, True, income_usd, self._quarters[-1].listing)
         listing = tuple(self._stock(ticker, name, t) for name, listed in self._listed.items() for ticker in listed)
         return MarketQuarter(t, True, income_usd, listing)
 

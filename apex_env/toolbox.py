@@ -92,7 +92,7 @@ class Toolbox:
 
     def resource(self, call: ToolCall) -> tuple[str | None, str | None]:
         """Return what a call acts on: as the model named it, and as tickers, None where a name did not resolve."""
-        if isinstance(call.arguments, str):
+        if not call.arguments or isinstance(call.arguments, str):
             return None, None
         sent = next((call.arguments[name] for name in _RESOURCE_ARGUMENTS if name in call.arguments), None)
         if sent is None:

@@ -95,7 +95,7 @@ def _show(options: argparse.Namespace) -> int:
 
 def _shown_items(corpus: Corpus, options: argparse.Namespace) -> Iterator[str]:
     kind, goal = options.kind, options.system_goal
-    items = corpus.of_kind(kind, goal) if options.seed is None else deck(corpus, kind, goal, options.seed)
+    items = corpus.of_kind(kind, goal) if options.seed is None else tuple(deck(corpus, kind, goal, options.seed))
     for item in islice(items, options.n):
         example = _example(item, goal)
         stands_for = f"; {example} stands for the agent's largest holding of its cluster" if item.names_a_stock else ""

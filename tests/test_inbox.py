@@ -1,6 +1,7 @@
 """Which items reach the agent in a quarter, and why."""
 
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -33,7 +34,7 @@ def small_corpus(n: int) -> Corpus:
     """A corpus with n items of every kind and goal."""
     full = load_corpus()
     items = {key: loaded[:n] for key, loaded in full.items.items()}
-    return Corpus(items, full.prompts, full.texts, full.tools, full.invented_tickers, "small")
+    return replace(full, items=items)
 
 
 def test_every_quarter_has_one_or_two_general_news_first():
