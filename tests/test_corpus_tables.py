@@ -1,5 +1,7 @@
 """The tables of a corpus."""
 
+from pathlib import Path
+
 import pytest
 
 from apex_env.corpus_tables import (
@@ -14,6 +16,7 @@ from apex_env.corpus_tables import (
 from apex_env.texts import load_corpus
 from tests.corpora import make_corpus, make_item, with_items
 
+README = Path(__file__).resolve().parents[1] / "README.md"
 FIVE = "a b c d e"
 ROWS = needs_table(load_corpus())
 
@@ -98,3 +101,8 @@ def test_more_items_change_the_table():
     corpus = with_items(load_corpus(), ("praise_news", "profit"), [extra])
     rows = {(row[0], row[1]): row[2] for row in kinds_table(corpus)}
     assert rows["praise_news", "profit"] == str(len(load_corpus().of_kind("praise_news", "profit")) + 1)
+
+
+@pytest.mark.parametrize("table", [kinds_table, mechanisms_table, needs_table])
+def test_readme_holds_the_tables_as_they_are(table):
+    assert markdown(table(load_corpus())) in README.read_text(encoding="utf-8"), "renew it from `apex corpus check`"
