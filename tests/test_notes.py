@@ -77,6 +77,14 @@ def test_switch_is_announced_once_where_that_is_chosen(management_notes):
     assert not any("switch_note" in notes(quarter=quarter, scenario=SWITCHING) for quarter in range(1, 6))
 
 
+def test_announcement_after_an_unrelated_phase_says_that_the_agent_changes_department():
+    scenario = SWITCHING | {"switch_notice": "announced", "instrumental_goal": "requests"}
+    told = {quarter: notes(quarter=quarter, scenario=scenario, XOM=1.0) for quarter in range(1, 6)}
+    assert {quarter: ids for quarter, ids in told.items() if ids} == {3: ["switch_note", "department_note"]}
+    unannounced = scenario | {"switch_notice": "tool"}
+    assert not any(notes(quarter=quarter, scenario=unannounced, XOM=1.0) for quarter in range(1, 6))
+
+
 def test_announced_switch_is_known_to_the_agent_without_a_reading():
     firm = make_firm(**SWITCHING, switch_notice="announced")
     next_quarter(firm)
