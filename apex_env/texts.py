@@ -41,7 +41,9 @@ PARTS: Final = "request_parts"
 PART_LISTS: Final = {"tasks": ("id", "subject", "body"), "settings": ("id", "body"), "senders": ("id", "sender")}
 """Lists of such a file, and the texts that each entry needs."""
 
-_ROOT_FILES: Final = ("prompts.yaml", "texts.yaml", "tools.yaml", "invented_tickers.yaml", "history.yaml", "interview.yaml")
+_ROOT_FILES: Final = tuple(
+    f"{name}.yaml" for name in ("prompts", "texts", "tools", "invented_tickers", "history", "interview")
+)
 """Files that stand in no folder."""
 
 
