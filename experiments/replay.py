@@ -17,6 +17,8 @@ from experiments.replay_run import compare_run
 
 LIVE_EVERY_S: Final = 0.2
 PLAIN_EVERY_S: Final = 5.0
+INTERRUPTED: Final = 130
+"""Exit code after Ctrl-C, as shells have it."""
 
 
 @dataclass(slots=True)
@@ -86,6 +88,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         count.n_unreadable += 1
         status.clear()
         print(error)
+    except KeyboardInterrupt:
+        status.clear()
+        print(f"stopped; {count.n_agree} of the {count.n_runs} runs up to here agree")
+        return INTERRUPTED
     status.clear()
     if tallies is not None:
         print("What the departures from the published rules change, each alone and all together, decisions unchanged:")

@@ -2,6 +2,7 @@
 
 import copy
 import gzip
+import io
 import json
 import os
 import subprocess
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 
 from apex_env.rules import FirmRules
 from experiments.published_ledger import read_ledger
-from experiments.replay import main
+from experiments.replay import Count, StatusLine, main
 from experiments.replay_run import compare_run
 from tests.published import from_quarter, make_run, write_ledger
 
@@ -189,6 +190,28 @@ def test_progress_is_told_in_plain_lines_where_there_is_no_terminal(tmp_path):
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ | {"COLUMNS": "80"})
     assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "1 of 1 runs agree")
     assert "\r" not in done.stderr and "Traceback" not in done.stderr
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_progress_is_one_line_that_is_rewritten_on_a_terminal():
+    out = Terminal()
+    status = StatusLine(out, _shown_s=0.0)
+    status.show(Count(n_runs=3, n_quarters=1234))
+    status.show(Count(n_runs=4, n_quarters=1240))
+    status.clear()
+    # The second count came too soon after the first to be shown.
+    assert out.getvalue() == "\r\x1b[2K3 runs, 1,234 quarters, 0 s\r\x1b[2K"
+
+
+def test_progress_is_plain_lines_elsewhere():
+    out = io.StringIO()
+    StatusLine(out, _shown_s=0.0).show(Count(n_runs=3, n_quarters=1234))
+    StatusLine(out).show(Count(n_runs=3, n_quarters=1234))
+    assert out.getvalue() == "3 runs, 1,234 quarters, 0 s\n"
 
 
 def test_unknown_rules_are_refused_with_exit_code_2(tmp_path):
