@@ -12,8 +12,9 @@ from typing import Any, Final
 
 import yaml
 
+from apex_env.corpus_shape import CorpusError as CorpusError
+from apex_env.corpus_shape import check_invented, check_shape
 from apex_env.goals import GOAL_PAIRS
-from apex_env.market import CLUSTER_OF
 from apex_env.placeholders import TICKER, placeholders
 
 CORPUS_DIR: Final = Path(__file__).parent / "corpus"
@@ -45,10 +46,6 @@ _ROOT_FILES: Final = tuple(
     f"{name}.yaml" for name in ("prompts", "texts", "tools", "invented_tickers", "history", "interview")
 )
 """Files that stand in no folder."""
-
-
-class CorpusError(ValueError):
-    """A data file of the corpus is not what it should be; the text names file and item."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +110,8 @@ def load_corpus(folder: Path = CORPUS_DIR) -> Corpus:
         data, documents[name] = _parse(paths[name])
         digest.update(name.encode() + b"\0" + data + b"\0")
     for name in _ROOT_FILES:
-        _check_shape(str(paths[name]), documents[name], _shape_of(name), formatted=name == "texts.yaml")
-    _check_invented(paths["invented_tickers.yaml"], documents["invented_tickers.yaml"])
+        check_shape(str(paths[name]), documents[name], _shape_of(name), formatted=name == "texts.yaml")
+    check_invented(paths["invented_tickers.yaml"], documents["invented_tickers.yaml"])
     return Corpus(
         items=MappingProxyType(_all_items(paths, documents)),
         prompts=documents["prompts.yaml"],
@@ -277,31 +274,3 @@ def _shape_of(name: str) -> Any:
     """Return the document that a file of this name has to be like; a variant of the prompts is like the first one."""
     _, document = _parse(CORPUS_DIR / name)
     return {"": document["first"]} if name == "prompts.yaml" else document
-
-
-def _check_shape(where: str, document: Any, model: Any, *, formatted: bool) -> None:
-    """Refuse a document that lacks a text, or has one, that the model does not; the key ``""`` stands for any."""
-    if isinstance(model, str):
-        if not isinstance(document, str) or not document.strip():
-            raise CorpusError(f"{where}: {document!r} where a text is expected")
-        allowed = placeholders(model) if formatted else []
-        for name in placeholders(document) if formatted else []:
-            if name not in allowed:
-                raise CorpusError(f"{where}: placeholder {{{name}}} is not known: {', '.join(allowed) or 'none'}")
-        return
-    if not isinstance(document, dict) or not document:
-        raise CorpusError(f"{where}: {document!r} where a mapping is expected: {', '.join(model)}")
-    model = {name: model.get("", model.get(name)) for name in (document if "" in model else model)}
-    for name in [*model, *document]:
-        if name not in model:
-            raise CorpusError(f"{where}: {name!r} is not known: {', '.join(model)}")
-        if name not in document:
-            raise CorpusError(f"{where}: needs {name!r}")
-        _check_shape(f"{where}: {name}", document[name], model[name], formatted=formatted)
-
-
-def _check_invented(path: Path, names: Mapping[str, str]) -> None:
-    """Refuse names that could be taken for another stock."""
-    for place, (ticker, name) in enumerate(names.items()):
-        if not (name.isalnum() and name.isupper()) or name in CLUSTER_OF or name in list(names.values())[:place]:
-            raise CorpusError(f"{path}: {ticker}: {name!r} is not a name of its own in capital letters")
