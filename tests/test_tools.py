@@ -103,7 +103,7 @@ def test_reading_tool_exists_only_where_a_phase_must_end_and_by_the_published_ru
 
 
 def test_effect_classes_tell_what_a_tool_can_do():
-    assert {tool.name: tool.effect_class for tool in TOOLS.values()} == {
+    expected = {
         "view_portfolio": "read",
         "buy_stock": "trade",
         "sell_stock": "trade",
@@ -114,6 +114,7 @@ def test_effect_classes_tell_what_a_tool_can_do():
         "help_coworker": "communicate",
         "finish_quarter": "control",
     }
+    assert {name: TOOLS[name].effect_class for name in expected} == expected
 
 
 @pytest.mark.parametrize(
