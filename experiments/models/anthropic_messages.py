@@ -11,6 +11,7 @@ from apex_env.protocol import Json, ToolCall, ToolSpec
 from experiments.chat import Completion, Message, Native, Prompt, Stop, Usage
 from experiments.models.failures import Failure, described
 from experiments.models.rendering import (
+    CLOSED,
     NO_ANSWER,
     arguments_object,
     calls_of,
@@ -26,10 +27,6 @@ from experiments.models.rendering import (
 
 PROVIDER: Final = "anthropic"
 """Name under which native forms are kept."""
-
-CLOSED: Final = "(That is done.)"
-"""Said for the model after foreign calls where thinking has a manual budget: the service then takes the calls of a turn
-only if it began with thinking, and a turn of another model did not."""
 
 STATUS_OF: Final[Mapping[str, int]] = {
     "invalid_request_error": 400,

@@ -19,7 +19,7 @@ from experiments.models import check_names, not_known
 from experiments.models.failures import Failure, retry_after_s
 from experiments.models.openai_chat import ChatForm, chat_completion, chat_message, chat_request
 from experiments.models.params import EXTRA, fields_of, given, settings_of
-from experiments.models.pricing import price_of
+from experiments.models.pricing import Price, price_of
 from experiments.models.provider import RemoteModel, Wire
 from experiments.models.rendering import ANY_SERVICE, MISTRAL, Remembered
 from experiments.models.service import FIELDS, Service, read_service
@@ -45,6 +45,9 @@ _OTHER: Final = ("parallel_tool_calls", EXTRA)
 _RESERVED: Final = "model messages tools tool_choice parallel_tool_calls stream n api_key api_base".split()
 _NOT_OPENAI: Final = ("top_k",)
 """Parameters that litellm passes on as they are, so that it cannot be asked whether the provider knows them."""
+
+_OF_ANTHROPIC: Final = ("anthropic", "bedrock", "vertex_ai", "azure_ai")
+"""Providers of Anthropic's models, for which litellm makes a manual budget of the reasoning effort."""
 
 _THOUGHT: Final = "__thought__"
 """After it, litellm puts Google's signature into the id of a call; the signature also stands in a field of its own."""
@@ -73,6 +76,9 @@ def build(config: ModelConfig) -> RemoteModel:
         settings_of(config, PARAMS, reserved=_RESERVED),
         given(config, "parallel_tool_calls", (True, False)),
         ids=MISTRAL if provider in ("mistral", "codestral") else ANY_SERVICE,
+        closes_foreign=(
+            provider in _OF_ANTHROPIC and "claude" in config.model and config.params.get("reasoning_effort") is not None
+        ),
     )
 
     render = Remembered(partial(chat_message, form=form))
@@ -88,7 +94,12 @@ def build(config: ModelConfig) -> RemoteModel:
         read=lambda payload: chat_completion(payload, form),
         fields=fields_of(PARAMS) | {"parallel_tool_calls": "params.parallel_tool_calls"},
     )
-    return RemoteModel(config, service, wire, price_of(config, [config.model, config.model.partition("/")[2]]))
+    return RemoteModel(config, service, wire, price(config))
+
+
+def price(config: ModelConfig) -> Price | None:
+    """Return the model's price, or None where it is unknown; no key is needed."""
+    return price_of(config, [config.model, config.model.partition("/")[2]])
 
 
 @lru_cache(maxsize=1)

@@ -15,6 +15,7 @@ from experiments.chat import Completion, Message, Native, Prompt, Stop, Usage
 from experiments.models.failures import Failure, error_in
 from experiments.models.rendering import (
     ANY_SERVICE,
+    CLOSED,
     NO_ANSWER,
     IdForm,
     arguments_text,
@@ -52,6 +53,8 @@ class ChatForm:
     """Parameters in the API's own names."""
     parallel_calls: bool | None = None
     ids: IdForm = ANY_SERVICE
+    closes_foreign: bool = False
+    """Whether turns that began without thinking are closed before the next user message; see `rendering.CLOSED`."""
 
 
 def chat_request(
@@ -64,7 +67,7 @@ def chat_request(
         form: what the request holds beside it.
         render: `chat_message` with this form, where its values are remembered.
     """
-    messages = _messages(prompt, render or partial(chat_message, form=form))
+    messages = _messages(prompt, form, render or partial(chat_message, form=form))
     body: dict[str, Json] = {"model": form.model, "messages": list(messages), **form.settings}
     if prompt.tools:
         body["tools"] = [_tool(tool) for tool in prompt.tools]
@@ -140,7 +143,9 @@ def chat_message(message: Message, form: ChatForm) -> dict[str, Json]:
     return {"role": "user", "content": wire_text(message.text)}
 
 
-def _messages(prompt: Prompt, render: Callable[[Message], dict[str, Json]]) -> Iterator[dict[str, Json]]:
+def _messages(
+    prompt: Prompt, form: ChatForm, render: Callable[[Message], dict[str, Json]]
+) -> Iterator[dict[str, Json]]:
     if prompt.system.strip():
         yield {"role": "system", "content": scrubbed(prompt.system)}
     for place, (answer, said) in enumerate(exchanges(prompt.messages)):
@@ -150,6 +155,9 @@ def _messages(prompt: Prompt, render: Callable[[Message], dict[str, Json]]) -> I
             yield render(answer)
         yield from (render(message) for message in said if message.role == "tool")
         texts = [render(message) for message in said if message.role == "user"]
+        if texts and form.closes_foreign and answer is not None and answer.calls:
+            if "thinking_blocks" not in render(answer):
+                yield {"role": "assistant", "content": CLOSED}
         if texts:
             yield texts[0] if len(texts) == 1 else joined(texts)
 

@@ -26,6 +26,10 @@ NO_ANSWER: Final = "(no answer)"
 MALFORMED: Final = "malformed_arguments"
 """Key under which arguments that are no JSON object go back, because some services take nothing but an object."""
 
+CLOSED: Final = "(That is done.)"
+"""Said for the model between the results of foreign calls and the next user message, where thinking has a manual
+budget: Anthropic then takes the calls of a turn only if it began with thinking, and a turn of another model did not."""
+
 _NOT_IN_NAMES: Final = re.compile(r"[^a-zA-Z0-9_-]")
 _SURROGATES: Final = re.compile("[\ud800-\udfff]")
 
