@@ -15,12 +15,13 @@ from apex_env.streams import check_seed
 from apex_env.texts import CORPUS_DIR, Corpus, CorpusError, load_corpus
 from experiments.errors import InputError
 from experiments.grid import expand, plan_runs
+from experiments.limits import LIMIT_NAMES, SCOPES, SweepLimits, read_limits
 from experiments.record import Sync
 from experiments.treatment import ModelConfig, RunSpec, Treatment
 
 KEYS: Final = (
     "name about results_dir models play target treatment grid blocks seeds n_phases trial margin shard concurrency "
-    "sync corpus"
+    "limits sync corpus"
 ).split()
 FACTORS: Final = tuple(spec.name for spec in fields(Treatment) if spec.name != "corpus")
 """What a treatment can vary; the corpus is a field of its own."""
@@ -40,6 +41,7 @@ class Settings:
     models: tuple[ModelConfig, ...]
     margin: float
     concurrency: int
+    limits: SweepLimits
     sync: Sync
     corpus: Corpus
     n_phases: int
@@ -79,6 +81,7 @@ def validate(data: Mapping[str, Any]) -> Settings:
         models=tuple(played),
         margin=_fraction(data["margin"], "margin"),
         concurrency=_whole(data["concurrency"], "concurrency", 1),
+        limits=_limits(data["limits"]),
         sync=data["sync"],
         corpus=corpus,
         n_phases=data["n_phases"],
@@ -112,6 +115,8 @@ def _models(data: Any, place: str) -> list[ModelConfig]:
     for key, entry in _mapping(data, place).items():
         check_keys(_mapping(entry, f"{place}.{key}"), _MODEL_KEYS, f"{place}.{key}")
         missing = [name for name in ("name", "adapter", "model") if not entry.get(name)]
+        if missing == ["model"] and entry["adapter"] == "python":
+            raise InputError(f"{place}.{key} needs the agent: target=package.module:agent")
         if missing:
             raise InputError(f"{place}.{key} needs {' and '.join(missing)}")
         models.append(ModelConfig(**entry))
@@ -183,6 +188,13 @@ def _check_texts(corpus: Corpus, runs: Iterable[RunSpec]) -> None:
             system_prompt(scenario, corpus)
         except ValueError as error:
             raise InputError(str(error)) from error
+
+
+def _limits(data: Any) -> SweepLimits:
+    check_keys(_mapping(data, "limits"), SCOPES, "limits")
+    for scope in SCOPES:
+        check_keys(_mapping(data.get(scope), f"limits.{scope}"), LIMIT_NAMES, f"limits.{scope}")
+    return read_limits(data)
 
 
 def _seeds(value: Any) -> list[int]:

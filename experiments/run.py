@@ -9,11 +9,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from experiments.budget import check_prices, known_price
 from experiments.config import Settings, validate
 from experiments.errors import InputError
 from experiments.overrides import problem_in, secret_in
 from experiments.progress import Progress
 from experiments.sweep import Report, Sweep, run_sweep
+from experiments.treatment import ModelConfig
 
 CONF_DIR: Final = Path(__file__).parent.parent / "conf"
 
@@ -48,10 +50,10 @@ def run_job(data: Mapping[str, Any]) -> int:
 
     try:
         settings = validate(data)
-        # What a model cannot be built from is told before any run starts.
-        parents = {run.parent_model.name: run.parent_model for run in settings.runs if run.parent_model is not None}
-        for model in (*settings.models, *parents.values()):
+        # What a model cannot be built from is told before any run starts, and so is a limit that cannot be kept.
+        for model in asked_models(settings):
             build_model(model)
+        check_prices(settings.limits, asked_models(settings))
     except InputError as error:
         print(f"apex run: {error}", file=sys.stderr)
         return 2
@@ -89,6 +91,7 @@ def play_settings(settings: Settings) -> Report:
     from experiments.models import build_model
 
     progress = Progress(settings.runs)
+    prices = {model.name: known_price(model) for model in asked_models(settings)}
     sweep = Sweep(
         root=settings.root,
         runs=settings.runs,
@@ -97,6 +100,8 @@ def play_settings(settings: Settings) -> Report:
         sync=settings.sync,
         corpus=settings.corpus,
         notes={"name": settings.name, "about": settings.about, "margin": settings.margin},
+        limits=settings.limits,
+        price_of=lambda model: prices.get(model["name"]),
     )
     try:
         return asyncio.run(run_sweep(sweep, progress))
@@ -104,12 +109,21 @@ def play_settings(settings: Settings) -> Report:
         progress.show(last=True)
 
 
+def asked_models(settings: Settings) -> list[ModelConfig]:
+    """Return every model that the runs of a configuration ask, those that only lend a phase included."""
+    parents = {run.parent_model.name: run.parent_model for run in settings.runs if run.parent_model is not None}
+    return [*settings.models, *(parent for name, parent in parents.items() if parent not in settings.models)]
+
+
 def told(settings: Settings, report: Report) -> str:
     """Return what a finished sweep says: outcomes, problems, and how to go on."""
     counts = ", ".join(f"{n} {name}" for name, n in sorted(report.outcomes.items()))
     lines = [f"{len(settings.runs)} runs of {settings.name}: {counts}", *report.problems]
+    lines += [f"{n} runs or phases ended at {limit}" for limit, n in sorted(report.limited.items())]
     lines.append(f"records: {settings.root}")
     if not report.complete:
         lines.append(f"stopped: {report.stopped}" if report.stopped else "not everything is done")
-        lines.append("The same command goes on from here.")
+        reached = [*([report.stopped.split()[0]] if report.stopped.startswith("limits.") else []), *report.limited]
+        raised = f", with a higher {' and '.join(reached)}," if reached else ""
+        lines.append(f"The same command{raised} goes on from here.")
     return "\n".join(lines)

@@ -116,6 +116,9 @@ async def play(job: Job) -> str:
         else:
             check_same_run(existing, job.spec)
             if is_finished(existing, job.spec):
+                if existing.lines[-1]["type"] == "closed":
+                    # A phase that was killed just before its last line.
+                    writer.write("ended", outcome="completed", reason="", quarter=last_closed(existing))
                 return "completed" if job.spec.is_phase else existing.outcome
             job.watch.before_turn()
             firm = rebuilt(job, existing, dialogue)

@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-import signal
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 from apex_env.texts import Corpus
-from experiments.chat import Model, Usage
+from experiments.chat import Model
 from experiments.environments import build_firm
 from experiments.errors import Cancelled, RecordError, RunLocked, SweepStop
+from experiments.glance import PriceOf, unknown_price
+from experiments.grid import plan_phases
+from experiments.limits import SweepLimits
 from experiments.progress import Progress
 from experiments.rebuild import Cut, rebuild
 from experiments.record import Sync, read_record
 from experiments.rollout import Dialogue
 from experiments.runner import Job, as_on_disk, is_finished, play, record_path
-from experiments.treatment import ModelConfig, RunSpec, plan_phases
+from experiments.treatment import ModelConfig, RunSpec
+from experiments.watch import SweepWatch, interrupts
 
 LOCKED_RETRY_S: Final = 1.0
 """Pause before a phase that another process writes is looked at again."""
@@ -38,6 +41,8 @@ class Sweep:
     sync: Sync = "quarter"
     corpus: Corpus | None = None
     notes: Mapping[str, Any] = field(default_factory=dict)
+    limits: SweepLimits = SweepLimits()
+    price_of: PriceOf = unknown_price
 
 
 @dataclass(slots=True)
@@ -50,47 +55,23 @@ class Report:
     """What the user has to look at, a line each."""
     stopped: str = ""
     """Why the sweep ended early; empty where it did not."""
+    limited: Counter[str] = field(default_factory=Counter)
+    """Runs and phases that ended at a limit of their own, by its name."""
 
     @property
     def complete(self) -> bool:
         """Whether nothing is left to do."""
         left = ("provider_error", "agent_error", "cancelled", "locked", "unreachable", "refused_record")
-        return not self.stopped and not any(self.outcomes[name] for name in left)
-
-
-class _Stop:
-    """The wish to end the sweep, looked at before every model call."""
-
-    def __init__(self) -> None:
-        self.reason = ""
-
-    def ask(self, reason: str) -> None:
-        self.reason = self.reason or reason
-
-
-@dataclass(slots=True)
-class _RunWatch:
-    stop: _Stop
-    progress: Progress
-
-    def before_turn(self) -> None:
-        if self.stop.reason:
-            raise Cancelled(self.stop.reason)
-
-    def after_turn(self, usage: Usage | None) -> None:
-        self.progress.count_turn(usage)
-
-    def after_period(self) -> None:
-        self.progress.count_quarter()
+        return not any(self.outcomes[name] for name in left)
 
 
 async def run_sweep(sweep: Sweep, progress: Progress) -> Report:
     """Play all runs of a sweep that are not finished yet, and return what came of them.
 
     The first interrupt lets every running turn finish and ends cleanly; the second ends at once. Both can be gone on
-    from with the same command.
+    from with the same command. So can a sweep that has reached a limit, once that is raised.
     """
-    stop, report = _Stop(), Report()
+    watch, report = SweepWatch(sweep.root, progress, sweep.limits, sweep.price_of), Report()
     phases = {spec.run_id: spec for spec in plan_phases(sweep.runs)}
     children: dict[str, list[RunSpec]] = {run_id: [] for run_id in phases}
     alone: list[RunSpec] = []
@@ -98,10 +79,10 @@ async def run_sweep(sweep: Sweep, progress: Progress) -> Report:
         phase = run.phase_spec()
         (children[phase.run_id] if phase is not None else alone).append(run)
     todo: asyncio.Queue[tuple[RunSpec, Cut | None]] = asyncio.Queue()
-    pending = _Pending(sweep, stop, report, progress, children, todo)
+    pending = _Pending(sweep, watch, report, children, todo)
     for spec in (*phases.values(), *alone):
         todo.put_nowait((spec, None))
-    with _interrupts(stop):
+    with interrupts(watch.stop):
         workers = [asyncio.ensure_future(pending.work()) for _ in range(max(1, sweep.concurrency))]
         finished = asyncio.ensure_future(todo.join())
         try:
@@ -113,7 +94,7 @@ async def run_sweep(sweep: Sweep, progress: Progress) -> Report:
             for task in (finished, *workers):
                 task.cancel()
             await asyncio.gather(finished, *workers, return_exceptions=True)
-    report.stopped = stop.reason
+    report.stopped, report.limited = watch.stop.reason, watch.reached
     return report
 
 
@@ -122,9 +103,8 @@ class _Pending:
     """The runs that wait, and what the workers do with them."""
 
     sweep: Sweep
-    stop: _Stop
+    watch: SweepWatch
     report: Report
-    progress: Progress
     children: dict[str, list[RunSpec]]
     todo: asyncio.Queue[tuple[RunSpec, Cut | None]]
 
@@ -138,19 +118,20 @@ class _Pending:
                     self._release_children(spec)
                 else:
                     self.report.outcomes[outcome] += 1
-                    self.progress.count_run(spec, outcome)
+                    self.watch.progress.count_run(spec, outcome)
             finally:
                 self.todo.task_done()
 
     async def _play(self, spec: RunSpec, cut: Cut | None) -> str:
         """Play one run, and return its outcome or the reason that it was not played."""
-        while not self.stop.reason:
+        self.watch.check()
+        while not self.watch.stop.reason:
             try:
                 job = Job(
                     spec=spec,
                     root=self.sweep.root,
                     model=self.sweep.build_model(spec.model),
-                    watch=_RunWatch(self.stop, self.progress),
+                    watch=self.watch.run(record_path(self.sweep.root, spec)),
                     sync=self.sweep.sync,
                     corpus=self.sweep.corpus,
                     cut=cut,
@@ -162,17 +143,19 @@ class _Pending:
                     return "locked"
                 await asyncio.sleep(LOCKED_RETRY_S)
             except SweepStop as error:
-                self.stop.ask(str(error))
+                self.watch.stop.ask(str(error))
                 self.report.problems.append(f"{spec.run_id}: {error}")
                 return "provider_error"
             except RecordError as error:
                 self.report.problems.append(str(error))
                 return "refused_record"
-            except OSError as error:
-                self.stop.ask(f"{record_path(self.sweep.root, spec)}: {error.strerror}")
-                self.report.problems.append(self.stop.reason)
+            except Cancelled:
                 return "cancelled"
-        return "cancelled"
+            except OSError as error:
+                self.watch.stop.ask(f"{record_path(self.sweep.root, spec)}: {error.strerror}")
+                self.report.problems.append(self.watch.stop.reason)
+                return "cancelled"
+        return (None if spec.is_phase else self._finished_outcome(spec)) or "cancelled"
 
     def _release_children(self, phase: RunSpec) -> None:
         """Queue the runs that branch from a phase, as far as it got."""
@@ -184,16 +167,16 @@ class _Pending:
                 unfinished.append(child)
             else:
                 self.report.outcomes[outcome] += 1
-                self.progress.count_run(child, outcome)
+                self.watch.progress.count_run(child, outcome)
         cuts = self._cuts(phase, {child.treatment.n_instrumental for child in unfinished}) if unfinished else {}
         for child in unfinished:
             cut = cuts.get(child.treatment.n_instrumental)
             if cut is not None:
                 self.todo.put_nowait((child, cut))
                 continue
-            outcome = "cancelled" if self.stop.reason else "unreachable"
+            outcome = "cancelled" if self.watch.stop.reason else "unreachable"
             self.report.outcomes[outcome] += 1
-            self.progress.count_run(child, outcome)
+            self.watch.progress.count_run(child, outcome)
 
     def _finished_outcome(self, spec: RunSpec) -> str | None:
         """Return the outcome of a run that needs no more playing, else None."""
@@ -214,26 +197,3 @@ class _Pending:
         except RecordError as error:
             self.report.problems.append(str(error))
             return {}
-
-
-@contextmanager
-def _interrupts(stop: _Stop) -> Iterator[None]:
-    """Turn the first interrupt into a wish to stop; the second ends the program at once."""
-    loop = asyncio.get_running_loop()
-
-    def first() -> None:
-        stop.ask("interrupted by the user")
-        for number in signals:
-            loop.remove_signal_handler(number)
-
-    signals: tuple[signal.Signals, ...] = (signal.SIGINT, signal.SIGTERM)
-    try:
-        for number in signals:
-            loop.add_signal_handler(number, first)
-    except (NotImplementedError, RuntimeError, ValueError):
-        signals = ()
-    try:
-        yield
-    finally:
-        for number in signals:
-            loop.remove_signal_handler(number)

@@ -81,6 +81,17 @@ def test_phase_that_fails_leaves_its_children_unplayed(tmp_path: Path) -> None:
     assert not record_path(tmp_path, runs[0]).exists()
 
 
+def test_phase_that_was_killed_before_its_last_line_gets_that_line(tmp_path: Path) -> None:
+    runs = plan("random", SWITCH, seeds=[1])
+    sweep_runs(tmp_path, runs)
+    whole = contents(tmp_path)
+    (path,) = (tmp_path / "phases").rglob("*.jsonl")
+    path.write_text("".join(path.read_text().splitlines(keepends=True)[:-1]))
+    assert read_record(path).outcome == "unfinished"
+    assert sweep_runs(tmp_path, runs).complete
+    assert contents(tmp_path) == whole
+
+
 def test_damaged_record_is_reported_and_the_rest_is_played(tmp_path: Path) -> None:
     runs = plan("random", Treatment("adversarial_pressure", n_evaluation=3), seeds=[1, 2])
     sweep_runs(tmp_path, runs)

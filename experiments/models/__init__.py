@@ -19,7 +19,10 @@ ADAPTERS: Final[Mapping[str, str]] = {
     "anthropic": "experiments.models.anthropic_adapter",
     "litellm": "experiments.models.litellm_adapter",
 }
-"""Module of each adapter; it offers ``build(config: ModelConfig) -> Model``."""
+"""Module of each adapter; it offers ``build(config: ModelConfig) -> Model``.
+
+One whose answers cost money offers ``price(config: ModelConfig) -> Price | None`` as well.
+"""
 
 
 def build_model(config: ModelConfig) -> Model:
@@ -30,10 +33,19 @@ def build_model(config: ModelConfig) -> Model:
     Raises:
         InputError: for an unknown adapter, or what the adapter says is wrong with the configuration.
     """
+    model: Model = adapter_of(config).build(config)
+    return model
+
+
+def adapter_of(config: ModelConfig) -> Any:
+    """Return the module of a model's adapter.
+
+    Raises:
+        InputError: for an unknown adapter.
+    """
     if config.adapter not in ADAPTERS:
         raise InputError(not_known(f"adapter of model {config.name!r}", config.adapter, ADAPTERS))
-    model: Model = import_module(ADAPTERS[config.adapter]).build(config)
-    return model
+    return import_module(ADAPTERS[config.adapter])
 
 
 def not_known(what: str, value: object, allowed: Iterable[str]) -> str:

@@ -16,7 +16,7 @@ from experiments.models.anthropic_messages import MessagesForm, messages_blocks,
 from experiments.models.anthropic_stream import payload_of_events
 from experiments.models.failures import Failure
 from experiments.models.params import EXTRA, fields_of, given, settings_of
-from experiments.models.pricing import price_of
+from experiments.models.pricing import Price, price_of
 from experiments.models.provider import RemoteModel, Wire
 from experiments.models.rendering import Remembered
 from experiments.models.sdk import failure_of_connection, failure_of_status, payload_of, timeout
@@ -84,7 +84,12 @@ def build(config: ModelConfig) -> RemoteModel:
         read=lambda payload: messages_completion(payload, form),
         fields=fields_of(PARAMS) | {"disable_parallel_tool_use": "params.parallel_tool_calls"},
     )
-    return RemoteModel(config, service, wire, price_of(config, [config.model]))
+    return RemoteModel(config, service, wire, price(config))
+
+
+def price(config: ModelConfig) -> Price | None:
+    """Return the model's price, or None where it is unknown; no key is needed."""
+    return price_of(config, [config.model])
 
 
 def _headers(config: ModelConfig) -> dict[str, str]:

@@ -19,7 +19,7 @@ from experiments.models.openai_responses import (
     responses_request,
 )
 from experiments.models.params import EXTRA, fields_of, given, settings_of
-from experiments.models.pricing import price_of
+from experiments.models.pricing import Price, price_of
 from experiments.models.provider import RemoteModel, Wire
 from experiments.models.rendering import Remembered
 from experiments.models.sdk import failure_of_connection, failure_of_status, payload_of, timeout
@@ -77,13 +77,17 @@ def build(config: ModelConfig) -> RemoteModel:
     settings = settings_of(config, names, reserved=_RESERVED)
     parallel = given(config, "parallel_tool_calls", (True, False))
     fields = fields_of(names) | {"parallel_tool_calls": "params.parallel_tool_calls", "max_tokens": "params.max_tokens"}
-    price = price_of(config, [config.model, f"openai/{config.model}", f"openrouter/{config.model}"])
     wire = (
         _responses(ResponsesForm(config.model, settings, parallel), service, fields)
         if api == "responses"
         else _chat(ChatForm(CHAT_PROVIDER, config.model, settings, parallel), service, fields)
     )
-    return RemoteModel(config, service, wire, price)
+    return RemoteModel(config, service, wire, price(config))
+
+
+def price(config: ModelConfig) -> Price | None:
+    """Return the model's price, or None where it is unknown; no key is needed."""
+    return price_of(config, [config.model, f"openai/{config.model}", f"openrouter/{config.model}"])
 
 
 def _names(api: str, base_url: str | None) -> Mapping[str, str]:
