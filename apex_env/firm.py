@@ -160,7 +160,7 @@ class ApexFirm:
             quarter, [*news, *notes.values()], requests, texts=texts, shown_name=self._toolbox.shown_name
         )
         items = [DealtItem(item.item_id, item.kind) for item in dealt] + [DealtItem(name, "note") for name in notes]
-        return Observation(self.period, text, tuple(items), _market_state(quarter), revision)
+        return Observation(self.period, text, tuple(items), market_state(quarter), revision)
 
     def call(self, call: ToolCall) -> ToolResult:
         """Carry out one call of the agent; what it may mend comes back with the kind of error as outcome."""
@@ -288,7 +288,7 @@ class ApexFirm:
         return self._toolbox.shown_name(ticker)
 
 
-def _market_state(quarter: MarketQuarter) -> dict[str, Any]:
+def market_state(quarter: MarketQuarter) -> dict[str, Any]:
     """Return the facts of a quarter that the record keeps."""
     return {
         "active": quarter.active,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -52,7 +53,9 @@ def problem_in(argv: Sequence[str], conf_dir: Path) -> str:
     with initialize_config_dir(str(conf_dir), version_base="1.3"):
         try:
             for overrides in _single_overrides(arguments.overrides):
-                _compose(overrides)
+                problem = _unwritable(_compose(overrides))
+                if problem and not arguments.cfg:
+                    return problem
         except (HydraException, OmegaConfBaseException) as error:
             return _told(error, arguments.overrides)
     return ""
@@ -62,8 +65,21 @@ def _compose(overrides: Sequence[str]) -> Mapping[str, Any]:
     from hydra import compose
     from omegaconf import OmegaConf
 
-    plain = OmegaConf.to_container(compose("config", overrides=list(overrides)), resolve=False)
+    config = compose("config", overrides=list(overrides))
+    config.results_dir = str(config.results_dir)
+    plain = OmegaConf.to_container(config, resolve=False)
     return {str(key): value for key, value in plain.items()} if isinstance(plain, dict) else {}
+
+
+def _unwritable(config: Mapping[str, Any]) -> str:
+    """Return why no record can be written where the configuration says, or nothing."""
+    folder = Path(config["results_dir"]) / str(config["name"])
+    there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    if not there.is_dir():
+        return f"results_dir {config['results_dir']}: {there} is a file, where a folder is expected"
+    if not os.access(there, os.W_OK | os.X_OK):
+        return f"results_dir {config['results_dir']}: {there} cannot be written"
+    return ""
 
 
 def _single_overrides(overrides: Sequence[str]) -> Iterator[list[str]]:

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from apex_env.firm import ApexFirm, Opening
+from apex_env.firm import ApexFirm, Opening, market_state
 from apex_env.ledger import QuarterLedger
 from apex_env.texts import Corpus
 from experiments.chat import Message, Model, Position, Prompt, Usage
@@ -75,8 +75,10 @@ def record_path(root: Path, spec: RunSpec) -> Path:
 
 def is_finished(record: Record, spec: RunSpec) -> bool:
     """Whether nothing is left to do for a run; a shared phase can be asked to go on for longer than before."""
-    if spec.is_phase and last_closed(record) >= spec.treatment.n_instrumental:
-        return True
+    n_asked = spec.treatment.n_instrumental
+    if spec.is_phase and last_closed(record) >= n_asked:
+        # One that was killed just before its end still lacks that line; one that went on for longer does not need it.
+        return record.outcome != "unfinished" or last_opened(record) > n_asked
     return record.outcome in (PARTIAL if spec.is_phase else FINAL)
 
 
@@ -85,12 +87,17 @@ def last_closed(record: Record) -> int:
     return max((line["quarter"] for line in record.of_type("closed")), default=0)
 
 
+def last_opened(record: Record) -> int:
+    """Return the last quarter that a record opens, 0 where it opens none."""
+    return max((line["quarter"] for line in record.of_type("opened")), default=0)
+
+
 def as_on_disk(spec: RunSpec, record: Record) -> RunSpec:
     """Return a shared phase as long as its record is, where that is longer than asked for; any other run as it is."""
-    last_opened = max((line["quarter"] for line in record.of_type("opened")), default=0)
-    if not spec.is_phase or last_opened <= spec.treatment.n_instrumental:
+    n_there = last_opened(record)
+    if not spec.is_phase or n_there <= spec.treatment.n_instrumental:
         return spec
-    return replace(spec, treatment=replace(spec.treatment, n_instrumental=last_opened))
+    return replace(spec, treatment=replace(spec.treatment, n_instrumental=n_there))
 
 
 async def play(job: Job) -> str:
@@ -185,6 +192,7 @@ async def _begin(job: Job, writer: RecordWriter, dialogue: Dialogue) -> ApexFirm
         quarter=cut.quarter,
         parent_sha256=cut.sha256,
         opening=opening_to_json(opening),
+        listing=market_state(firm.market.quarter(cut.quarter))["listing"],
         recipe=recipe,
         history_sha256=messages_sha256(history),
     )

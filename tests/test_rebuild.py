@@ -175,6 +175,20 @@ def test_shorter_phase_is_cut_out_of_the_longer_one(tmp_path: Path) -> None:
         assert content(record_path(tmp_path / "both", run)) == content(record_path(tmp_path / "short", run))
 
 
+def test_phase_cut_after_any_line_goes_on_to_the_same_record(tmp_path: Path) -> None:
+    runs = switching(n_instrumental=2)
+    phase = runs[0].phase_spec()
+    assert phase is not None
+    sweep_runs(tmp_path / "whole", runs)
+    whole = record_path(tmp_path / "whole", phase).read_text().splitlines(keepends=True)
+    for n_lines in range(1, len(whole)):
+        cut = record_path(tmp_path / str(n_lines), phase)
+        cut.parent.mkdir(parents=True)
+        cut.write_text("".join(whole[:n_lines]))
+        assert sweep_runs(tmp_path / str(n_lines), runs).complete
+        assert content(cut) == content(record_path(tmp_path / "whole", phase)), n_lines
+
+
 def test_emptied_history_keeps_the_portfolio_and_shows_nothing(tmp_path: Path) -> None:
     own, emptied = switching()[0], switching("none")[0]
     sweep_runs(tmp_path, [own, emptied])

@@ -107,6 +107,20 @@ def test_bad_input_is_one_line_and_writes_no_record(words: list[str], said: str,
     assert not list(tmp_path.rglob("*.jsonl"))
 
 
+def test_results_folder_that_is_a_file_is_named_before_anything_is_written(tmp_path: Path) -> None:
+    (tmp_path / "results").write_text("")
+    done = apex("run", "name=t", f"results_dir={tmp_path}/results")
+    assert done.returncode == 2
+    assert "is a file, where a folder is expected" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_agent_of_ones_own_without_a_target_is_named() -> None:
+    done = apex("run", "model=python")
+    assert done.returncode == 2
+    assert "needs the agent: target=package.module:agent" in done.stderr
+
+
 def test_key_on_the_command_line_is_refused_before_anything_is_written(tmp_path: Path) -> None:
     done = apex("run", f"results_dir={tmp_path}", "++models.adherent.service.api_key=sk-canary0123456789")
     assert done.returncode == 2
