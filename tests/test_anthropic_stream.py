@@ -48,10 +48,10 @@ def test_blocks_are_put_together_in_order() -> None:
         {"type": "ping"},
         *block(0, {"type": "thinking", "thinking": "", "signature": ""}, *thinking),
         *block(1, {"type": "redacted_thinking", "data": "xyz"}),
-        *block(2, {"type": "text", "text": ""}, {"type": "text_delta", "text": "I "}, {"type": "text_delta", "text": "buy."}),
+        *block(2, {"type": "text", "text": ""}, *({"type": "text_delta", "text": text} for text in ("I ", "buy."))),
         *call(3, '{"stock": ', '"XOM"}'),
         *ENDED,
-    ]  # fmt: skip
+    ]
     payload = payload_of_events(events)
     assert payload["content"] == [
         {"type": "thinking", "thinking": "Oil is up.", "signature": "sig=="},

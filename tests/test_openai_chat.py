@@ -79,6 +79,11 @@ def test_reasoning_goes_back_to_the_same_model_only() -> None:
     assert set(others) == {"role", "content", "tool_calls"}
 
 
+def test_reasoning_is_not_kept_where_the_server_refuses_it() -> None:
+    form = ChatForm("openai.chat", "m", {}, replay_reasoning=False)
+    assert chat_completion(payload("chat_reasoning"), form).message.native is None
+
+
 def test_signatures_of_google_go_back_with_message_and_call() -> None:
     message = chat_completion(payload("litellm_gemini"), FORM).message
     (_, own) = said(user("Quarter 1"), message)

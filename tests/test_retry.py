@@ -53,7 +53,7 @@ def test_pause_stays_between_its_bounds(n: int, asked_s: float | None, draw: flo
 
 
 def test_answer_comes_with_the_failed_attempts_before_it() -> None:
-    ask, given_so_far = asked(Failure(429, "slow down", retry_after_s=0.002), BUSY, "answer")
+    ask, given_so_far = asked(Failure(429, "slow down", headers={"retry-after-ms": "2"}), BUSY, "answer")
     answer, attempts = asyncio.run(persistently(ask, QUICK, draw=lambda: 0.0))
     assert answer == "answer"
     assert attempts == (Attempt(429, "slow down", 0.002), Attempt(503, "busy", 0.001))
@@ -69,7 +69,7 @@ def test_tries_are_bounded_and_the_last_failure_is_told() -> None:
 
 
 def test_time_is_bounded_before_a_pause_that_would_be_too_long() -> None:
-    ask, given_so_far = asked(Failure(429, "tomorrow", retry_after_s=3600.0))
+    ask, given_so_far = asked(Failure(429, "tomorrow", headers={"retry-after": "3600"}))
     with pytest.raises(GaveUp, match="tomorrow"):
         asyncio.run(persistently(ask, Policy(retry_for_s=5.0)))
     assert len(given_so_far) == 1

@@ -234,6 +234,7 @@ def test_failing_calls_are_logged_raw_and_without_keys(route: str, tmp_path: Pat
     assert [line["status"] for line in lines] == [503, 503]
     assert "Quarter 1" in json.dumps(lines[0]["request"])
     assert "overloaded or not ready" in lines[0]["response"]
+    assert any("request-id" in name for name in lines[0]["response_headers"])
     assert KEY not in file.read_text()
 
 

@@ -1,4 +1,7 @@
-"""Owns the log of failing calls: request and response as they went over the wire, without secrets, a JSON line each."""
+"""Owns the log of failing calls: request and response as they went over the wire, without secrets, a JSON line each.
+
+A request's headers are left out: they hold the key and what the client says of itself.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from pathlib import Path
 from apex_env.protocol import Json
 from experiments.chat import Position
 from experiments.models.failures import Failure
-from experiments.models.redaction import redacted
+from experiments.models.redaction import redacted, safe_headers
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +47,9 @@ class ApiLog:
             "status": failure.status,
             "kind": failure.kind,
             "error": failure.text,
-            "retry_after_s": failure.retry_after_s,
             "request": request,
             "response": failure.raw,
+            "response_headers": safe_headers(failure.headers, self.secrets),
         }
         text = redacted(json.dumps(line, default=str), self.secrets)
         self.folder.mkdir(parents=True, exist_ok=True)

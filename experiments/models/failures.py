@@ -47,23 +47,25 @@ class Failure(Exception):
     """A request that brought no answer."""
 
     def __init__(
-        self, status: int | None, text: str, *, retry_after_s: float | None = None, raw: str = "", param: str = ""
+        self, status: int | None, text: str, *, param: str = "", raw: str = "", headers: Mapping[str, str] | None = None
     ) -> None:
         """Say what came instead of an answer.
 
         Args:
             status: HTTP status; None where no response came.
             text: what the provider or the client says, codes included.
-            retry_after_s: how long the provider asks to wait.
-            raw: the response's body, for the log of failing calls.
             param: the parameter that the provider names as the cause.
+            raw: the response's body, for the log of failing calls.
+            headers: the response's headers.
         """
         super().__init__(text)
         self.status = status
         self.text = text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]}..."
-        self.retry_after_s = retry_after_s
-        self.raw = raw
         self.param = param
+        self.raw = raw
+        self.headers = dict(headers or {})
+        self.retry_after_s = retry_after_s(self.headers)
+        """How long the provider asks to wait."""
 
     @property
     def told(self) -> str:

@@ -16,7 +16,7 @@ from typing import Any, Final
 from apex_env.protocol import Json
 from experiments.errors import InputError
 from experiments.models import check_names, not_known
-from experiments.models.failures import Failure, retry_after_s
+from experiments.models.failures import Failure
 from experiments.models.openai_chat import ChatForm, chat_completion, chat_message, chat_request
 from experiments.models.params import EXTRA, fields_of, given, settings_of
 from experiments.models.pricing import Price, price_of
@@ -41,7 +41,7 @@ PARAMS: Final[Mapping[str, str]] = {
         " service_tier top_k"
     ).split()
 }
-_OTHER: Final = ("parallel_tool_calls", EXTRA)
+_OTHER: Final = ("parallel_tool_calls", "replay_reasoning", EXTRA)
 _RESERVED: Final = "model messages tools tool_choice parallel_tool_calls stream n api_key api_base".split()
 _NOT_OPENAI: Final = ("top_k",)
 """Parameters that litellm passes on as they are, so that it cannot be asked whether the provider knows them."""
@@ -75,6 +75,7 @@ def build(config: ModelConfig) -> RemoteModel:
         config.model,
         settings_of(config, PARAMS, reserved=_RESERVED),
         given(config, "parallel_tool_calls", (True, False)),
+        replay_reasoning=given(config, "replay_reasoning", (True, False)) is not False,
         ids=MISTRAL if provider in ("mistral", "codestral") else ANY_SERVICE,
         closes_foreign=(
             provider in _OF_ANTHROPIC and "claude" in config.model and config.params.get("reasoning_effort") is not None
@@ -162,13 +163,12 @@ def failure_of(error: Exception) -> Failure | None:
     statuses = [status for status in map(_status, chain) if status is not None]
     if not lost and not statuses:
         return None
-    headers = getattr(error, "litellm_response_headers", None) or {}
     return Failure(
         None if lost else statuses[-1],
         str(getattr(error, "message", "") or error),
-        retry_after_s=retry_after_s(dict(headers)),
-        raw=str(error),
         param=str(getattr(error, "param", "") or ""),
+        raw=str(error),
+        headers=getattr(error, "litellm_response_headers", None),
     )
 
 

@@ -57,6 +57,7 @@ COMPATIBLE_PARAMS: Final[Mapping[str, str]] = {
 """What servers other than OpenAI take beside `CHAT_PARAMS`."""
 
 _OTHER: Final = ("api", "parallel_tool_calls", EXTRA)
+_OF_CHAT: Final = ("replay_reasoning",)
 _RESERVED: Final = (
     "model messages input instructions tools tool_choice parallel_tool_calls store include stream n prompt_cache_key"
 ).split()
@@ -71,16 +72,17 @@ def build(config: ModelConfig) -> RemoteModel:
     base_url = config.service.get("base_url")
     api = given(config, "api", APIS) or ("chat" if base_url else "responses")
     names = _names(api, base_url)
-    check_names(config, params=(*names, *_OTHER), service=FIELDS)
+    check_names(config, params=(*names, *_OTHER, *(_OF_CHAT if api == "chat" else ())), service=FIELDS)
     service = read_service(config, api_key_env=None if base_url else KEY_ENV)
     service.key()
     settings = settings_of(config, names, reserved=_RESERVED)
     parallel = given(config, "parallel_tool_calls", (True, False))
+    replay = given(config, "replay_reasoning", (True, False)) is not False
     fields = fields_of(names) | {"parallel_tool_calls": "params.parallel_tool_calls", "max_tokens": "params.max_tokens"}
     wire = (
         _responses(ResponsesForm(config.model, settings, parallel), service, fields)
         if api == "responses"
-        else _chat(ChatForm(CHAT_PROVIDER, config.model, settings, parallel), service, fields)
+        else _chat(ChatForm(CHAT_PROVIDER, config.model, settings, parallel, replay), service, fields)
     )
     return RemoteModel(config, service, wire, price(config))
 

@@ -52,6 +52,8 @@ class ChatForm:
     settings: Mapping[str, Json]
     """Parameters in the API's own names."""
     parallel_calls: bool | None = None
+    replay_reasoning: bool = True
+    """Whether reasoning that the server shows goes back to it: some want it, some refuse it."""
     ids: IdForm = ANY_SERVICE
     closes_foreign: bool = False
     """Whether turns that began without thinking are closed before the next user message; see `rendering.CLOSED`."""
@@ -181,6 +183,8 @@ def _assistant(message: Message, form: ChatForm) -> dict[str, Json]:
 
 def _native(said: Mapping[str, Any], sent: Sequence[Mapping[str, Any]], form: ChatForm) -> Native | None:
     """Return what the server wants back beyond text and calls, if there is any."""
+    if not form.replay_reasoning:
+        return None
     of_message = {name: said[name] for name in REPLAYED if said.get(name)}
     signatures = (said.get("provider_specific_fields") or {}).get(SIGNATURES)
     if signatures:

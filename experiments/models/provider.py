@@ -105,6 +105,7 @@ class RemoteModel:
         return replace(completion, latency_s=latency_s)
 
     def _make_gate(self) -> Gate:
+        """Return the limits of all runs of this model at this address; those of the first one to ask hold."""
         service = self.service
         return make_gate(
             concurrency=service.concurrency,
@@ -121,7 +122,7 @@ def _without_secrets(failure: Failure, secrets: tuple[str, ...]) -> Failure:
     return Failure(
         failure.status,
         redacted(failure.text, secrets),
-        retry_after_s=failure.retry_after_s,
-        raw=failure.raw,
         param=failure.param,
+        raw=failure.raw,
+        headers=failure.headers,
     )

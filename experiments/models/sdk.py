@@ -8,7 +8,7 @@ from typing import Any, Final, Protocol
 
 import httpx2
 
-from experiments.models.failures import Failure, described, retry_after_s
+from experiments.models.failures import Failure, described
 
 CONNECT_S: Final = 15.0
 """Time to reach a server."""
@@ -52,9 +52,9 @@ def failure_of_status(error: StatusError) -> Failure:
     return Failure(
         response.status_code,
         text or response.reason_phrase,
-        retry_after_s=retry_after_s(response.headers),
-        raw=response.text,
         param=param,
+        raw=response.text,
+        headers=response.headers,
     )
 
 
