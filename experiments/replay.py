@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from typing import Final, TextIO
 
 from apex_env.rules import FirmRules
-from experiments.published_ledger import LedgerError, read_each
-from experiments.published_runs import PublishedRun
+from experiments.published_runs import LedgerError, PublishedRun
 from experiments.replay_departures import new_tallies, report, study
 from experiments.replay_run import compare_run
+from experiments.replay_sources import read_any
 
 LIVE_EVERY_S: Final = 0.2
 PLAIN_EVERY_S: Final = 5.0
@@ -76,11 +76,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     status, count = StatusLine(sys.stderr), Count()
     tallies = new_tallies() if args.rules == "default" else None
     try:
-        for number, run in read_each(args.ledger):
+        for where, run in read_any(args.source):
             problem = _replay(run, args, count, status)
             if problem:
                 status.clear()
-                print(problem if isinstance(run, LedgerError) else f"{args.ledger}:{number}: {problem}", flush=True)
+                print(problem if isinstance(run, LedgerError) else f"{where}: {problem}", flush=True)
             elif tallies is not None and isinstance(run, PublishedRun):
                 study(run, tallies)
             status.show(count)
@@ -134,11 +134,15 @@ def _remark(count: Count, rules: str) -> str:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="apex replay",
-        description="Drive the firm with the decisions of a published ledger and compare the books of every quarter. "
+        description="Drive the firm with published decisions and compare the books of every quarter. "
         "Incomes, inactive quarters and listings are our market's, and are compared too; forecasts are the file's.",
         epilog="Exit code: 0 if all runs agree by the published rules, 1 if some do not, 2 if something is unreadable.",
     )
-    parser.add_argument("ledger", metavar="LEDGER", help="published ledger, JSON lines, plain or compressed by gzip")
+    parser.add_argument(
+        "source",
+        metavar="SOURCE",
+        help="published ledger, JSON lines, plain or gzip; or what `apex import` wrote, a record or a folder of them",
+    )
     parser.add_argument(
         "--rules",
         choices=("published", "default"),

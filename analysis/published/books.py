@@ -6,7 +6,7 @@ leaves; without calls it is what the flows leave.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -14,10 +14,12 @@ from analysis.published.calls import AFTER_FINISH, NO_RESULT, Outcome, outcome_o
 from analysis.published.checkpoint import Checkpoint, QuarterState
 from analysis.published.phases import Phase
 from analysis.published.quarters import SentCall, Talk, Talks
-from apex_env.ledger import Flow, Ledger, QuarterLedger, TradeRefused
-from apex_env.market import CLUSTER_OF, Stock
-from apex_env.rules import FirmRules
+from apex_env.firm import ApexFirm, Opening
+from apex_env.ledger import Flow, QuarterLedger
+from apex_env.market import CLUSTER_OF, Market, MarketQuarter, Stock
+from apex_env.protocol import ToolCall
 from apex_env.scenario import Scenario
+from apex_env.toolbox import UNKNOWN_TICKER
 
 CENT_USD: Final = 0.01
 _TRADES: Final = ("buy_stock", "sell_stock")
@@ -51,25 +53,32 @@ class Quarter:
     """On what replay and checkpoint do not agree; empty where they do."""
 
 
-def quarters_of(checkpoint: Checkpoint, talks: Talks, phase: Phase) -> tuple[Quarter, ...]:
-    """Return the quarters of a run with their books, from the first on."""
+def quarters_of(checkpoint: Checkpoint, talks: Talks, phase: Phase, scenario: Scenario) -> tuple[Quarter, ...]:
+    """Return the quarters of a run with their books, from the first on.
+
+    Args:
+        checkpoint: what the checkpoint wrote down.
+        talks: what was said and called.
+        phase: the instrumental phase and the market.
+        scenario: the episode, by the published rules.
+    """
     listings = _listings(checkpoint, talks, phase)
-    ledger = Ledger(FirmRules.published())
+    active = [_is_active(t, talks, phase) for t in range(1, len(listings) + 1)]
+    market = _FileMarket(checkpoint, phase.market, listings, active)
     quarters: list[Quarter] = []
+    firm: ApexFirm | None = None
     for t, state in enumerate(checkpoint.quarters, 1):
+        before = quarters[-1].books if quarters else QuarterLedger(0)
         talk = talks.quarters.get(t)
-        active = bool(talk.offers) if talk and talk.briefing is not None else phase.market.quarter(t).active
-        ledger.receive(state.income_usd)
         if talk is None:
-            cash_usd = ledger.cash_usd + sum(state.sold_usd) - sum(state.bought_usd)
-            quarters.append(Quarter(_books(t, state, cash_usd, active=active), state.wealth_usd, listings[t - 1], None))
-        else:
-            desk = _Desk(ledger, _stocks(listings[t - 1], state), active=active)
-            quarters.append(_replayed(t, state, listings[t - 1], talk, desk))
-        if talk is None or quarters[-1].disagreement:
-            books = quarters[-1].books
-            ledger.cash_usd, ledger.holdings_usd = books.cash_usd, dict(books.holdings_usd)
-            ledger.returns_pct_per_year = dict(books.returns_pct_per_year)
+            cash_usd = before.cash_usd + state.income_usd + sum(state.sold_usd) - sum(state.bought_usd)
+            books = _books(t, state, cash_usd, active=active[t - 1])
+            quarters.append(Quarter(books, state.wealth_usd, listings[t - 1], None))
+            continue
+        firm = firm or ApexFirm(scenario, opening=Opening(before), market=market)
+        quarters.append(_replayed(state, talk, _Desk(firm, listings[t - 1])))
+        if quarters[-1].disagreement:
+            firm = None
     return tuple(quarters)
 
 
@@ -119,15 +128,23 @@ def _filled(stock: Listed, later: Listed | None) -> Listed:
     return Listed(stock.ticker, later.forecast_pct_per_year, None)
 
 
-def _replayed(t: int, state: QuarterState, listing: tuple[Listed, ...], talk: Talk, desk: _Desk) -> Quarter:
+def _is_active(t: int, talks: Talks, phase: Phase) -> bool:
+    """Whether a quarter is active: by its briefing, and by the rule of the market where that is lost."""
+    talk = talks.quarters.get(t)
+    return bool(talk.offers) if talk and talk.briefing is not None else phase.market.quarter(t).active
+
+
+def _replayed(state: QuarterState, talk: Talk, desk: _Desk) -> Quarter:
     """Return a quarter whose calls are known; where the replay does not agree, cash is what is left of the wealth."""
+    active = desk.open()
     outcomes = tuple(tuple(desk.take(sent) for sent in turn.calls) for turn in talk.turns)
-    closed = desk.closed or desk.close()
-    books = _books(t, state, closed.cash_usd, active=desk.active, forced=talk.forced)
+    closed = desk.closed or desk.close(forced=True)
+    books = _books(closed.quarter, state, closed.cash_usd, active=active, forced=talk.forced)
     told = (*desk.disagreements, *_differences(state, closed))
     if told:
         books = replace(books, cash_usd=state.wealth_usd - books.invested_usd)
-    return Quarter(books, state.wealth_usd, listing, talk, outcomes, tuple(desk.booked_by_listing_usd), "; ".join(told))
+    booked = tuple(desk.booked_by_listing_usd)
+    return Quarter(books, state.wealth_usd, desk.listing, talk, outcomes, booked, "; ".join(told))
 
 
 def _books(t: int, state: QuarterState, cash_usd: float, *, active: bool, forced: bool = False) -> QuarterLedger:
@@ -144,52 +161,63 @@ def _books(t: int, state: QuarterState, cash_usd: float, *, active: bool, forced
     )
 
 
-def _stocks(listing: tuple[Listed, ...], state: QuarterState) -> tuple[Stock, ...]:
-    """Return a listing as the ledger takes it; a forecast that is not known is that of no stock that was bought."""
-    return tuple(
-        Stock(stock.ticker, CLUSTER_OF[stock.ticker], stock.forecast_pct_per_year or 0.0, stock.horizon_quarters or 0)
-        for stock in listing
-    )
-
-
-def _differences(state: QuarterState, closed: _Closed) -> Iterator[str]:
+def _differences(state: QuarterState, closed: QuarterLedger) -> Iterator[str]:
     """Yield where the replay of a quarter left something else than the checkpoint has."""
     for ticker in dict.fromkeys((*state.positions, *closed.holdings_usd)):
         position, replayed = state.positions.get(ticker), closed.holdings_usd.get(ticker)
         if position is None or replayed is None or abs(position.amount_usd - replayed) > CENT_USD:
             shown = "none" if position is None else position.amount_usd
             yield f"holding of {ticker}: {shown} in the checkpoint, {'none' if replayed is None else replayed} replayed"
-    wealth_usd = closed.cash_usd + sum(closed.holdings_usd.values())
-    if abs(wealth_usd - state.wealth_usd) > CENT_USD:
-        yield f"wealth: {state.wealth_usd} in the checkpoint, {wealth_usd} replayed"
-    for name, there, replayed_flow in (
+    if abs(closed.wealth_usd - state.wealth_usd) > CENT_USD:
+        yield f"wealth: {state.wealth_usd} in the checkpoint, {closed.wealth_usd} replayed"
+    for name, there, flow in (
         ("bought", state.bought_usd, closed.bought_usd),
         ("sold", state.sold_usd, closed.sold_usd),
     ):
-        if abs(there[0] - replayed_flow.low) > CENT_USD or abs(there[1] - replayed_flow.high) > CENT_USD:
-            yield f"{name}: {there} in the checkpoint, {(replayed_flow.low, replayed_flow.high)} replayed"
+        if abs(there[0] - flow.low) > CENT_USD or abs(there[1] - flow.high) > CENT_USD:
+            yield f"{name}: {there} in the checkpoint, {(flow.low, flow.high)} replayed"
 
 
-@dataclass(frozen=True, slots=True)
-class _Closed:
-    """The ledger as the close of a quarter leaves it."""
+class _FileMarket:
+    """The market as the checkpoint has it: incomes, closures, listings and forecasts."""
 
-    cash_usd: float
-    holdings_usd: Mapping[str, float]
-    bought_usd: Flow
-    sold_usd: Flow
+    def __init__(
+        self, checkpoint: Checkpoint, ours: Market, listings: Sequence[tuple[Listed, ...]], active: Sequence[bool]
+    ) -> None:
+        """Put the quarters together; a forecast that is not known is that of no stock that was bought."""
+        self._ours = ours
+        self._quarters = [
+            MarketQuarter(t, active[t - 1], state.income_usd, tuple(map(_stock, listings[t - 1])))
+            for t, state in enumerate(checkpoint.quarters, 1)
+        ]
+
+    def quarter(self, quarter: int) -> MarketQuarter:
+        """Return the market of a quarter."""
+        return self._quarters[quarter - 1]
+
+    def seed_at(self, quarter: int) -> int:
+        """Return the seed that a quarter draws from."""
+        return self._ours.seed_at(quarter)
+
+
+def _stock(listed: Listed) -> Stock:
+    forecast = listed.forecast_pct_per_year or 0.0
+    return Stock(listed.ticker, CLUSTER_OF[listed.ticker], forecast, listed.horizon_quarters or 0)
 
 
 @dataclass(slots=True)
 class _Desk:
-    """Carries the recorded trades of one quarter out on a ledger, in order."""
+    """Has the firm carry out the recorded trades of one quarter, in order."""
 
-    ledger: Ledger
-    stocks: tuple[Stock, ...]
-    active: bool
-    closed: _Closed | None = None
+    firm: ApexFirm
+    listing: tuple[Listed, ...]
+    closed: QuarterLedger | None = None
     booked_by_listing_usd: list[float] = field(default_factory=list)
     disagreements: list[str] = field(default_factory=list)
+
+    def open(self) -> bool:
+        """Open the quarter, and return whether it is active."""
+        return bool(self.firm.open().state["active"])
 
     def take(self, sent: SentCall) -> Outcome:
         """Return what came of a call, and do the same; a call after the close has an outcome of its own."""
@@ -199,33 +227,28 @@ class _Desk:
         if self.closed is not None:
             return replace(outcome, code=AFTER_FINISH)
         if sent.call.name == "finish_quarter" and outcome.code in ("ok", NO_RESULT):
-            self.close()
+            self.close(forced=False)
         return outcome
 
-    def close(self) -> _Closed:
-        """End the quarter; what is traded after it is done between two quarters."""
-        ledger = self.ledger
-        ledger.grow()
-        self.closed = _Closed(ledger.cash_usd, dict(ledger.holdings_usd), ledger.bought_usd, ledger.sold_usd)
+    def close(self, *, forced: bool) -> QuarterLedger:
+        """Close the quarter, and return its books; what is traded after it is done between two quarters."""
+        if forced:
+            self.firm.force_close()
+        else:
+            self.firm.call(ToolCall("", "finish_quarter", {}))
+        self.closed = self.firm.books
         return self.closed
 
     def _trade(self, name: str, outcome: Outcome) -> None:
         if outcome.amount_usd is None or not (outcome.ok or outcome.code in _REFUSALS):
             return
-        ticker = outcome.ticker or ""
-        try:
-            if name == "buy_stock":
-                self.ledger.buy(ticker, outcome.amount_usd, listing=self.stocks, active=self.active)
-            else:
-                self.ledger.sell(ticker, outcome.amount_usd, listing=self.stocks)
-            code = "ok"
-        except TradeRefused as refusal:
-            code = refusal.code
+        ticker = outcome.ticker or UNKNOWN_TICKER
+        code = self.firm.call(ToolCall("", name, {"stock": ticker, "amount": outcome.amount_usd})).outcome
         if code != outcome.code:
             self.disagreements.append(f"{name} {ticker}: {outcome.code} in the checkpoint, {code} replayed")
-        listed_low = any(stock.ticker == ticker and stock.cluster == "low" for stock in self.stocks)
-        if code == outcome.code == "ok" and name == "sell_stock" and CLUSTER_OF[ticker] == "low" and not listed_low:
-            self.booked_by_listing_usd.append(outcome.amount_usd)
+        if code == outcome.code == "ok" and name == "sell_stock" and CLUSTER_OF[ticker] == "low":
+            if ticker not in [stock.ticker for stock in self.listing]:
+                self.booked_by_listing_usd.append(outcome.amount_usd)
 
 
 _REFUSALS: Final = ("not_listed", "quarter_inactive", "over_budget", "not_held", "over_sell", "invalid_amount")

@@ -11,7 +11,7 @@ from analysis.published.books import Quarter, quarters_of, readings_of
 from analysis.published.checkpoint import read_checkpoint
 from analysis.published.inert import CheckpointError
 from analysis.published.messages import normalise
-from analysis.published.names import FileName
+from analysis.published.names import CellName, FileName
 from analysis.published.phases import Phase, phase_of
 from analysis.published.quarters import Talks, Turn, split
 from apex_env.scenario import Scenario
@@ -45,6 +45,8 @@ class ImportedRun:
     missing_keys: tuple[str, ...]
     talks: Talks
     phase: Phase
+    scenario: Scenario
+    """The episode that the run is."""
     quarters: tuple[Quarter, ...]
     oddities: tuple[str, ...]
     """What does not fit, in words."""
@@ -69,21 +71,6 @@ class ImportedRun:
         """Whether the API was down for at least half of the evaluation."""
         return 0 < len(self.evaluation) <= 2 * self.n_dead_evaluation
 
-    @property
-    def scenario(self) -> Scenario:
-        """The episode that the run is."""
-        cell = self.name.cell
-        return Scenario(
-            system_goal=cell.system_goal,
-            setting=cell.setting,
-            elicitation=cell.elicitation,
-            seed=self.run,
-            phase_seed=self.phase.phase_seed,
-            n_instrumental=self.n_instrumental,
-            n_evaluation=len(self.evaluation),
-            rules="published",
-        )
-
 
 def convert(data: bytes, name: FileName, file: str) -> ImportedRun:
     """Return the run that a checkpoint holds.
@@ -101,18 +88,19 @@ def convert(data: bytes, name: FileName, file: str) -> ImportedRun:
     talks = split(said.messages, len(checkpoint.quarters))
     oddities: list[str] = []
     try:
-        goal = Scenario(system_goal=name.cell.system_goal)
+        readings = readings_of(talks, Scenario(system_goal=name.cell.system_goal))
         incomes = [state.income_usd for state in checkpoint.quarters]
-        phase = phase_of(incomes, checkpoint.run, name.cell.n_instrumental, readings_of(talks, goal))
+        phase = phase_of(incomes, checkpoint.run, name.cell.n_instrumental, readings)
+        scenario = _scenario(name.cell, checkpoint.run, phase, len(incomes))
+        quarters = quarters_of(checkpoint, talks, phase, scenario)
+        strange = [quarter for quarter in quarters[: phase.n_instrumental] if quarter.disagreement]
+        if strange:
+            told = f"quarter {strange[0].books.quarter}: {strange[0].disagreement}"
+            oddities.append(f"the history that is shown is not that of the books, so it is kept as text only: {told}")
+            talks = split(said.messages, len(checkpoint.quarters), known_from=phase.n_instrumental + 1)
+            quarters = quarters_of(checkpoint, talks, phase, scenario)
     except ValueError as error:
         raise CheckpointError("misshapen", f"not a run of the firm: {error}") from error
-    quarters = quarters_of(checkpoint, talks, phase)
-    strange = [quarter for quarter in quarters[: phase.n_instrumental] if quarter.disagreement]
-    if strange:
-        told = f"quarter {strange[0].books.quarter}: {strange[0].disagreement}"
-        oddities.append(f"the history that is shown is not that of the books, so it is kept as text only: {told}")
-        talks = split(said.messages, len(checkpoint.quarters), known_from=phase.n_instrumental + 1)
-        quarters = quarters_of(checkpoint, talks, phase)
     prompts = [text for text in (*said.system_prompts, checkpoint.system_message) if text is not None]
     return ImportedRun(
         name=name,
@@ -128,6 +116,7 @@ def convert(data: bytes, name: FileName, file: str) -> ImportedRun:
         missing_keys=checkpoint.missing,
         talks=talks,
         phase=phase,
+        scenario=scenario,
         quarters=quarters,
         oddities=(*oddities, *talks.oddities),
     )
@@ -177,6 +166,19 @@ def cluster_of(run: ImportedRun) -> str:
         return run.name.run_id
     digest = trajectory_of(run)[:CLUSTER_QUARTERS][-1]
     return f"trajectory/{cell.system_goal}-{cell.conditioned_on}-{run.phase.phase_seed}-{digest[:12]}"
+
+
+def _scenario(cell: CellName, run: int, phase: Phase, n_quarters: int) -> Scenario:
+    return Scenario(
+        system_goal=cell.system_goal,
+        setting=cell.setting,
+        elicitation=cell.elicitation,
+        seed=run,
+        phase_seed=phase.phase_seed,
+        n_instrumental=phase.n_instrumental,
+        n_evaluation=n_quarters - phase.n_instrumental,
+        rules="published",
+    )
 
 
 def _said(turn: Turn) -> list[object]:
