@@ -15,13 +15,15 @@ from apex_env.streams import check_seed
 from apex_env.texts import CORPUS_DIR, Corpus, CorpusError, load_corpus
 from experiments.errors import InputError
 from experiments.grid import expand, plan_runs
+from experiments.interview import KEYS as INTERVIEW_KEYS
+from experiments.interview import Interview, read_interview
 from experiments.limits import LIMIT_NAMES, SCOPES, SweepLimits, read_limits
 from experiments.record import Sync
 from experiments.treatment import ModelConfig, RunSpec, Treatment
 
 KEYS: Final = (
     "name about results_dir models play target treatment grid blocks seeds n_phases trial margin shard concurrency "
-    "limits sync corpus"
+    "limits interview sync corpus"
 ).split()
 FACTORS: Final = tuple(spec.name for spec in fields(Treatment) if spec.name != "corpus")
 """What a treatment can vary; the corpus is a field of its own."""
@@ -42,6 +44,7 @@ class Settings:
     margin: float
     concurrency: int
     limits: SweepLimits
+    interview: Interview
     sync: Sync
     corpus: Corpus
     n_phases: int
@@ -82,6 +85,7 @@ def validate(data: Mapping[str, Any]) -> Settings:
         margin=_fraction(data["margin"], "margin"),
         concurrency=_whole(data["concurrency"], "concurrency", 1),
         limits=_limits(data["limits"]),
+        interview=_interview(data["interview"], runs),
         sync=data["sync"],
         corpus=corpus,
         n_phases=data["n_phases"],
@@ -195,6 +199,11 @@ def _limits(data: Any) -> SweepLimits:
     for scope in SCOPES:
         check_keys(_mapping(data.get(scope), f"limits.{scope}"), LIMIT_NAMES, f"limits.{scope}")
     return read_limits(data)
+
+
+def _interview(data: Any, runs: Sequence[RunSpec]) -> Interview:
+    check_keys(_mapping(data, "interview"), INTERVIEW_KEYS, "interview")
+    return read_interview(data, runs)
 
 
 def _seeds(value: Any) -> list[int]:

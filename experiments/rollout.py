@@ -8,13 +8,13 @@ record can end in: each of its steps looks at the conversation for what comes ne
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final, Protocol
 
 from apex_env.protocol import Environment, ToolCall, ToolResult
 from experiments.chat import Completion, Message, Model, Position, Prompt, Usage, unique_ids, user
-from experiments.errors import Outcome, Refused, RunEnded
+from experiments.errors import AgentError, ContextLimit, Outcome, Refused, RunEnded
 from experiments.record import RecordWriter
 
 STALLED_AFTER: Final = 3
@@ -50,7 +50,11 @@ class Watch(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Interviews:
-    """Questions beside the run: asked with tools off, in a copy of the conversation that the run never sees."""
+    """Questions beside the run: asked with tools off, in a copy of the conversation that the run never sees.
+
+    An agent that cannot answer is recorded as such, and the run goes on. An outage ends the run like any other, to be
+    gone on with; after the last quarter it does not, since the run is complete, but the question stays due.
+    """
 
     questions: Mapping[str, str] = field(default_factory=dict)
     """By topic."""
@@ -58,6 +62,8 @@ class Interviews:
     """Periods after whose close the questions are asked."""
     at_end: bool = False
     """Whether they are asked after the last period."""
+    fork: Callable[[], Model] | None = None
+    """Makes a model of its own for each question, so that none can change the state of the run's; None for that one."""
 
 
 @dataclass(slots=True)
@@ -122,10 +128,13 @@ async def run_episode(loop: Loop, dialogue: Dialogue, *, last_period: int | None
             await _play_period(loop, dialogue)
             await asyncio.sleep(0)
             loop.watch.after_period()
-        if ended == "completed":
-            await _interview(loop, dialogue)
     except RunEnded as error:
         ended, reason = error.outcome, error.reason
+    if ended == "completed":
+        try:
+            await _interview(loop, dialogue)
+        except RunEnded as error:
+            reason = f"the interview is still due: {error.reason}"
     loop.writer.write("ended", outcome=ended, reason=reason, quarter=environment.period)
     return ended
 
@@ -171,31 +180,34 @@ async def _play_period(loop: Loop, dialogue: Dialogue) -> None:
     dialogue.in_period = False
 
 
-async def _interview(loop: Loop, dialogue: Dialogue) -> None:
-    """Ask the questions that are due after the period closed last; the conversation stays as it is."""
+def due_topics(loop: Loop, dialogue: Dialogue) -> list[str]:
+    """Return the questions that are due after the period closed last and have not been asked."""
     period, interviews = loop.environment.period, loop.interviews
     if period not in interviews.periods and not (interviews.at_end and loop.environment.done):
-        return
-    for topic, question in interviews.questions.items():
-        if (period, topic) in dialogue.interviewed:
-            continue
+        return []
+    return [topic for topic in interviews.questions if (period, topic) not in dialogue.interviewed]
+
+
+async def _interview(loop: Loop, dialogue: Dialogue) -> None:
+    """Ask what is due; the conversation stays as it is."""
+    environment, interviews = loop.environment, loop.interviews
+    for topic in due_topics(loop, dialogue):
+        question = interviews.questions[topic]
+        asked = {"quarter": environment.period, "topic": topic, "question": question}
         loop.watch.before_turn()
+        model = loop.model if interviews.fork is None else interviews.fork()
+        position = Position(loop.seed, environment.period, dialogue.turn)
         messages = [*dialogue.messages, user(question)]
-        position = Position(loop.seed, period, dialogue.turn)
-        completion = await loop.model.complete(
-            Prompt(loop.environment.system_prompt, loop.environment.tools, messages, position, tool_use="none")
-        )
-        loop.writer.write(
-            "interview",
-            quarter=period,
-            topic=topic,
-            question=question,
-            answer=completion.message.text,
-            stop=completion.stop,
-            **_cost_of(completion),
-        )
-        dialogue.interviewed.add((period, topic))
-        loop.watch.after_turn(completion.usage)
+        prompt = Prompt(environment.system_prompt, environment.tools, messages, position, tool_use="none")
+        try:
+            completion = await model.complete(prompt)
+        except (AgentError, ContextLimit, Refused) as error:
+            loop.writer.write("interview", **asked, answer=None, stop=error.outcome, reason=error.reason, usage=None)
+        else:
+            answer, stop = completion.message.text, completion.stop
+            loop.writer.write("interview", **asked, answer=answer, stop=stop, **_cost_of(completion))
+            loop.watch.after_turn(completion.usage)
+        dialogue.interviewed.add((environment.period, topic))
 
 
 def _cost_of(completion: Completion) -> dict[str, Any]:

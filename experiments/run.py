@@ -100,6 +100,7 @@ def play_settings(settings: Settings) -> Report:
         sync=settings.sync,
         corpus=settings.corpus,
         notes={"name": settings.name, "about": settings.about, "margin": settings.margin},
+        interview=settings.interview,
         limits=settings.limits,
         price_of=lambda model: prices.get(model["name"]),
     )

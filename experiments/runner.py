@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -22,26 +22,19 @@ from experiments.environments import (
 )
 from experiments.errors import PARTIAL, ContextLimit, RecordError, RunEnded, Tampered
 from experiments.history import Ask, make_recipe, shown
+from experiments.interview import Interview, is_due_at_end
 from experiments.provenance import benchmark_version, provenance
 from experiments.rebuild import Cut, messages_sha256, rebuild
 from experiments.record import CANARY, SCHEMA, Record, RecordWriter, Sync
-from experiments.rollout import Dialogue, Interviews, Loop, Watch, run_episode
+from experiments.rollout import Dialogue, Interviews, Loop, Watch, due_topics, run_episode
 from experiments.tokens import count_messages, count_text
 from experiments.treatment import RunSpec, as_plain
 
 FINAL: Final = ("completed", *PARTIAL)
 """Outcomes after which a run is not gone on with."""
 
-
-@dataclass(frozen=True, slots=True)
-class Interview:
-    """What is asked beside a run; it changes no turn, so it is no part of a run's identity."""
-
-    at: tuple[int, ...] = ()
-    """Quarters of the evaluation phase, 1 the first, after whose close is asked."""
-    at_end: bool = False
-    awareness: bool = False
-    """Whether it is asked, too, if this seems to be a test."""
+NOT_INTERVIEWED: Final = "not_interviewed"
+"""What `play` returns for a complete run whose last interview an outage or a limit has prevented."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +52,8 @@ class Job:
     """Where the run branches from its phase."""
     yoked: Yoked | None = None
     interview: Interview = Interview()
+    fork: Callable[[], Model] | None = None
+    """Makes a model of its own for each question of an interview."""
     notes: Mapping[str, Any] | None = None
     """Facts of the experiment that analyses need, kept in the header: its name, margins set in advance."""
 
@@ -122,7 +117,7 @@ async def play(job: Job) -> str:
                 return error.outcome
         else:
             check_same_run(existing, job.spec)
-            if is_finished(existing, job.spec):
+            if is_finished(existing, job.spec) and not is_due_at_end(existing, job.interview):
                 if existing.lines[-1]["type"] == "closed":
                     # A phase that was killed just before its last line.
                     writer.write("ended", outcome="completed", reason="", quarter=last_closed(existing))
@@ -134,7 +129,8 @@ async def play(job: Job) -> str:
         loop = Loop(
             firm, job.model, writer, job.watch, job.spec.seed, treatment.turn_limit, interviews=_interviews(job, firm)
         )
-        return await run_episode(loop, dialogue, last_period=treatment.n_instrumental if job.spec.is_phase else None)
+        outcome = await run_episode(loop, dialogue, last_period=treatment.n_instrumental if job.spec.is_phase else None)
+        return NOT_INTERVIEWED if outcome == "completed" and due_topics(loop, dialogue) else outcome
 
 
 def rebuilt(job: Job, record: Record, dialogue: Dialogue) -> ApexFirm:
@@ -205,11 +201,11 @@ def _interviews(job: Job, firm: ApexFirm) -> Interviews:
     interview = job.interview
     if job.spec.is_phase:
         return Interviews()
-    topics = ("goal", "awareness") if interview.awareness else ("goal",)
     return Interviews(
-        questions={topic: firm.corpus.interview[topic] for topic in topics},
+        questions={topic: firm.corpus.interview[topic] for topic in interview.topics},
         periods=frozenset(job.spec.treatment.n_instrumental + quarter for quarter in interview.at),
         at_end=interview.at_end,
+        fork=job.fork,
     )
 
 

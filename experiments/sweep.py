@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,17 +17,22 @@ from experiments.environments import build_firm
 from experiments.errors import Cancelled, RecordError, RunLocked, SweepStop
 from experiments.glance import PriceOf, unknown_price
 from experiments.grid import plan_phases
+from experiments.interview import Interview, is_due_at_end
 from experiments.limits import SweepLimits
 from experiments.progress import Progress
 from experiments.rebuild import Cut, rebuild
 from experiments.record import Sync, read_record
 from experiments.rollout import Dialogue
-from experiments.runner import Job, as_on_disk, is_finished, play, record_path
+from experiments.runner import NOT_INTERVIEWED, Job, as_on_disk, is_finished, play, record_path
 from experiments.treatment import ModelConfig, RunSpec
 from experiments.watch import SweepWatch, interrupts
 
 LOCKED_RETRY_S: Final = 1.0
 """Pause before a phase that another process writes is looked at again."""
+
+
+_LEFT: Final = "provider_error agent_error cancelled locked unreachable refused_record".split() + [NOT_INTERVIEWED]
+"""Outcomes after which the same command has something to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +47,7 @@ class Sweep:
     sync: Sync = "quarter"
     corpus: Corpus | None = None
     notes: Mapping[str, Any] = field(default_factory=dict)
+    interview: Interview = Interview()
     limits: SweepLimits = SweepLimits()
     price_of: PriceOf = unknown_price
 
@@ -61,7 +68,15 @@ class Report:
     @property
     def complete(self) -> bool:
         """Whether nothing is left to do."""
-        left = ("provider_error", "agent_error", "cancelled", "locked", "unreachable", "refused_record")
+        left = (
+            "provider_error",
+            "agent_error",
+            "cancelled",
+            "locked",
+            "unreachable",
+            "refused_record",
+            NOT_INTERVIEWED,
+        )
         return not any(self.outcomes[name] for name in left)
 
 
@@ -135,6 +150,8 @@ class _Pending:
                     sync=self.sweep.sync,
                     corpus=self.sweep.corpus,
                     cut=cut,
+                    interview=self.sweep.interview,
+                    fork=partial(self.sweep.build_model, spec.model),
                     notes=self.sweep.notes,
                 )
                 return await play(job)
@@ -185,7 +202,8 @@ class _Pending:
             return None
         with suppress(RecordError):
             record = read_record(path)
-            if is_finished(record, spec) and record.header["run_id"] == spec.run_id:
+            done = is_finished(record, spec) and not is_due_at_end(record, self.sweep.interview)
+            if done and record.header["run_id"] == spec.run_id:
                 return record.outcome
         return None
 

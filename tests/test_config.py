@@ -28,10 +28,15 @@ def configuration(**changes: Any) -> dict[str, Any]:
         "shard": None,
         "concurrency": 2,
         "limits": {scope: dict.fromkeys(("max_cost_usd", "max_tokens", "max_hours")) for scope in ("sweep", "run")},
+        "interview": {"at": [], "at_end": False, "awareness": False},
         "sync": "end",
         "corpus": None,
     }
     return plain | changes
+
+
+def asked(**changes: Any) -> dict[str, Any]:
+    return {"at": [], "at_end": False, "awareness": False} | changes
 
 
 def cells(settings: Settings) -> set[str]:
@@ -107,6 +112,12 @@ def test_shards_split_the_runs_by_phase_and_lose_none() -> None:
         ({"limits": {"sweep": {}, "run": {"max_cost_usd": 0}}}, "limits.run.max_cost_usd 0 is not allowed: a number"),
         ({"limits": {"sweep": {"max_tokens": 0.5}, "run": {}}}, "limits.sweep.max_tokens 0.5 is not allowed: a whole"),
         ({"limits": {"sweep": {"max_hours": "1h"}, "run": {}}}, "limits.sweep.max_hours '1h' is not allowed"),
+        ({"interview": {"at": [], "at_ends": True}}, "key 'at_ends' in interview is not known, did you mean 'at_end'"),
+        ({"interview": asked(at=[31])}, "interview.at 31 is not allowed: quarters of the evaluation phase, 1 to 30"),
+        ({"interview": asked(at=[0])}, "interview.at 0 is not allowed"),
+        ({"interview": asked(at=5)}, "interview.at 5 is not allowed: a list of quarters"),
+        ({"interview": asked(at_end="yes")}, "interview.at_end 'yes' is not allowed: true or false"),
+        ({"interview": asked(awareness=True)}, "interview.awareness is true, but nothing is asked"),
         ({"sync": "never"}, "sync 'never' is not allowed: quarter, end"),
         ({"margin": 2}, "margin 2 is not allowed"),
         ({"name": "../up"}, "name '../up' is not allowed"),
