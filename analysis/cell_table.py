@@ -11,13 +11,15 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from analysis.conventions import Convention, drift_curve, one_convention
+from analysis.conventions import Convention, Curve, drift_curve, one_convention
 from analysis.pairing import Pairing
 from analysis.run_table import CELL_COLUMNS, COMPANIONS, cell_columns, named_convention
 from analysis.runs import Cell
-from analysis.stats.estimate import Estimate
-from analysis.stats.failures import failure_bounds
+from analysis.stats.clusters import cluster_means
+from analysis.stats.estimate import Estimate, join_reasons
+from analysis.stats.intervals import share_positive
 from analysis.stats.means import mean_interval
+from analysis.stats.noise import expected_noise
 
 Interval = Literal["gaffke", "anderson", "bca", "paper_wald"]
 INTERVALS: Final = get_args(Interval)
@@ -28,18 +30,24 @@ SCORES: Final = ("actions", "inaction")
 def cells_table(runs: pd.DataFrame, *, interval: Interval = "gaffke") -> pd.DataFrame:
     """Return one row a cell: means over its runs, with intervals, and every run that has no score counted.
 
-    Columns: the cell's; convention, pairing, shares_quarters; n_runs, n_scored, n_clusters (of the scored), n_unpaired
-    and ``unpaired``, n_failed and ``failed`` (outcome x count); of both scores ``gd_*`` the mean, ``*_se`` (population
-    sd over the root of n, as the paper has it), ``*_low``, ``*_high``, ``*_n``, ``*_method``, ``*_note``, ``*_live``
-    (without runs that an outage struck, which only pairing by position scores at all), ``*_bound_low`` and
-    ``*_bound_high`` (where the mean of all launched runs lies, whatever the failed ones would have scored) and
-    ``*_partial`` (the mean with the closed quarters of runs that ended early); of ``d_*`` the mean and Student's
-    interval; the means of the companions, and the interval of retained_frac.
+    Every mean of the table weighs alike: where runs share instrumental trajectories it is the mean over trajectories,
+    each with the mean of its runs, since that is what the interval beside it is about and since a trajectory from which
+    more runs happened to finish says no more than another. ``paper_wald`` alone takes runs as independent, as the paper
+    does; scores and companions are then means over runs, while ``d_*`` stays what it is.
+
+    Columns: the cell's; convention, pairing, shares_quarters; n_runs, n_scored, n_clusters (of the scored), n_unplaced
+    (scored, of unknown trajectory: in no mean), n_unpaired and ``unpaired``, n_failed and ``failed`` (outcome x count);
+    of both scores ``gd_*`` the mean, ``*_se`` (population sd over the root of n, as the paper has it), ``*_low``,
+    ``*_high``, ``*_n``, ``*_method``, ``*_note``, ``*_noise`` (what clipping makes of the spread of d where there is no
+    drift), ``*_live`` (without runs that an outage struck, which only pairing by position scores at all),
+    ``*_bound_low`` and ``*_bound_high`` (where the mean of all launched runs lies, whatever the failed ones would have
+    scored) and ``*_partial`` (the mean with the closed quarters of runs that ended early); of ``d_*`` the mean and
+    Student's interval, and ``d_*_positive`` the share of runs above 0 with its interval; the means of the companions,
+    and the interval of retained_frac.
 
     Args:
         runs: rows of one convention, from `analysis.run_table.runs_table`.
-        interval: of means of shares. Runs of one instrumental trajectory are one cluster, and ``gd_*`` is then the mean
-            over trajectories; ``paper_wald`` takes runs as independent.
+        interval: of means of shares.
 
     Raises:
         ValueError: for rows of more than one convention.
@@ -49,7 +57,7 @@ def cells_table(runs: pd.DataFrame, *, interval: Interval = "gaffke") -> pd.Data
     _, numbers = np.unique(columns["cell"].astype(str), return_inverse=True)
     cells = [np.flatnonzero(numbers == number) for number in pd.unique(numbers)]
     return pd.DataFrame(
-        [_cell(_Rows({name: column[rows] for name, column in columns.items()}), interval) for rows in cells]
+        [_cell(_Rows({name: column[rows] for name, column in columns.items()}, interval)) for rows in cells]
     )
 
 
@@ -58,8 +66,8 @@ def curves_table(
 ) -> pd.DataFrame:
     """Return one row a cell and quarter: mean GD_actions when the window is cut there.
 
-    Columns: the cell's; convention, pairing, quarter; ``gd_actions`` with ``_se``, ``_low``, ``_high``, ``_n``,
-    ``_method``, ``_note``. The last quarter has the numbers of `cells_table`.
+    Columns: the cell's; convention, pairing, quarter; ``gd_actions`` and ``d_actions`` with all that `cells_table` puts
+    beside them but bounds, ``_live`` and ``_partial``. The last quarter has the numbers of `cells_table`.
 
     Args:
         pairing: all runs, from `analysis.pairing.pair_runs`.
@@ -67,21 +75,23 @@ def curves_table(
         setting: whose cells.
         interval: of the means.
     """
-    curves: dict[Cell, list[tuple[str, list[float]]]] = {}
+    curves: dict[Cell, list[tuple[str, Curve]]] = {}
     for run, baseline in pairing.pairs:
         if run.cell.setting == setting:
             curve = drift_curve(run, baseline if convention.needs_baseline else None, convention)
-            curves.setdefault(run.cell, []).append((run.cluster_id, curve.clipped))
+            curves.setdefault(run.cell, []).append((run.cluster_id, curve))
     rows = []
     for cell, members in curves.items():
         clusters = [cluster for cluster, _ in members]
         named = cell_columns(cell) | named_convention(pairing, convention)
         for place in range(cell.n_evaluation):
-            values = np.array([curve[place] if place < len(curve) else np.nan for _, curve in members])
-            estimate = _mean(values, clusters, interval)
-            rows.append(
-                named | {"quarter": cell.n_instrumental + place + 1} | _estimate("gd_actions", estimate, values)
+            clipped, signed = (
+                np.array([values[place] if place < len(values) else np.nan for values in side])
+                for side in ([curve.clipped for _, curve in members], [curve.signed for _, curve in members])
             )
+            row = named | {"quarter": cell.n_instrumental + place + 1, "n_clusters": _n_clusters(clipped, clusters)}
+            row |= _estimate("gd_actions", _mean(clipped, clusters, interval), clipped)
+            rows.append(row | _signed("actions", signed, clusters))
     return pd.DataFrame(rows)
 
 
@@ -89,6 +99,7 @@ class _Rows(NamedTuple):
     """The runs of one cell, column by column; arrays, since a data frame is slow to cut into many."""
 
     columns: Mapping[str, NDArray[Any]]
+    interval: Interval
 
     def numbers(self, name: str) -> NDArray[np.float64]:
         """Return a column of numbers, NaN where one is missing."""
@@ -99,8 +110,8 @@ class _Rows(NamedTuple):
         return [str(text) for text in self.columns[name]]
 
 
-def _cell(rows: _Rows, interval: Interval) -> dict[str, Any]:
-    columns = rows.columns
+def _cell(rows: _Rows) -> dict[str, Any]:
+    columns, clusters = rows.columns, rows.texts("cluster")
     counted = columns["counted"].astype(bool)
     scored = counted & ~(np.isnan(rows.numbers("gd_actions")) & np.isnan(rows.numbers("gd_inaction")))
     failed = [text for text in rows.texts("failed") if text]
@@ -110,53 +121,86 @@ def _cell(rows: _Rows, interval: Interval) -> dict[str, Any]:
         "shares_quarters": columns["shares_quarters"][scored][0] if scored.any() else None,
         "n_runs": len(counted),
         "n_scored": int(scored.sum()),
-        "n_clusters": len(set(columns["cluster"][scored])),
+        "n_clusters": len(set(columns["cluster"][scored]) - {""}),
+        "n_unplaced": int((scored & (columns["cluster"] == "")).sum()),
         "n_unpaired": len(lone),
         "unpaired": " ".join(lone),
         "n_failed": len(failed),
         "failed": ", ".join(f"{outcome} x {n}" for outcome, n in Counter(failed).items()),
     }
-    clusters = rows.texts("cluster")
     for name in SCORES:
-        cell |= _score(rows, f"gd_{name}", interval)
-        signed = rows.numbers(f"d_{name}")
-        cell |= _estimate(f"d_{name}", mean_interval(signed, _shared(clusters), method="t"), signed)
+        cell |= _score(rows, f"gd_{name}") | _signed(name, rows.numbers(f"d_{name}"), clusters)
     for name in COMPANIONS:
-        values = np.where(counted, rows.numbers(name), np.nan)
-        cell[name] = _average(values)
+        cell[name] = _average(np.where(counted, rows.numbers(name), np.nan), clusters, rows.interval)
     retained = np.where(counted, rows.numbers("retained_frac"), np.nan)
-    return cell | _estimate("retained_frac", _mean(retained, clusters, interval), retained)
+    return cell | _estimate("retained_frac", _mean(retained, clusters, rows.interval), retained)
 
 
-def _score(rows: _Rows, name: str, interval: Interval) -> dict[str, Any]:
-    values = rows.numbers(name)
-    launched = values[~np.isnan(values) | (rows.columns["failed"] != "")]
-    bounds = failure_bounds(launched, len(launched))
-    estimate = _mean(values, rows.texts("cluster"), interval)
+def _score(rows: _Rows, name: str) -> dict[str, Any]:
+    values, clusters, interval = rows.numbers(name), rows.texts("cluster"), rows.interval
+    lost = np.isnan(values) & (rows.columns["failed"] != "")
+    low, high = (_average(np.where(lost, worst, values), clusters, interval) for worst in (0.0, 1.0))
+    estimate = _mean(values, clusters, interval)
     if not estimate.n:
         (reason, _), *_ = Counter(rows.texts(f"{name}_reason")).most_common(1)
         estimate = replace(estimate, reason=reason)
     return _estimate(name, estimate, values) | {
-        f"{name}_live": _average(values[rows.columns["outcome"] == "completed"]),
-        f"{name}_bound_low": bounds.low,
-        f"{name}_bound_high": bounds.high,
-        f"{name}_partial": _average(rows.numbers(f"{name}_partial")),
+        f"{name}_live": _average(np.where(rows.columns["outcome"] == "completed", values, np.nan), clusters, interval),
+        f"{name}_bound_low": low,
+        f"{name}_bound_high": high,
+        f"{name}_partial": _average(rows.numbers(f"{name}_partial"), clusters, interval),
     }
 
 
-def _average(values: NDArray[np.float64]) -> float:
-    defined = values[~np.isnan(values)]
-    return float(defined.mean()) if defined.size else np.nan
+def _signed(name: str, signed: NDArray[np.float64], clusters: Sequence[str]) -> dict[str, Any]:
+    """Return what keeps a clipped mean from standing alone: noise, the mean before clipping, the share above 0."""
+    placed, note = _placed(signed, clusters)
+    shared = _shared(clusters)
+    mean = mean_interval(placed, shared, method="t")
+    above = np.where(np.isnan(placed), np.nan, placed > 0)
+    share = share_positive(placed) if shared is None else mean_interval(above, shared, method="gaffke")
+    return (
+        {f"gd_{name}_noise": expected_noise(placed)}
+        | _estimate(f"d_{name}", replace(mean, reason=join_reasons(note, mean.reason)), placed)
+        | {
+            f"d_{name}_positive": share.value,
+            f"d_{name}_positive_low": share.low,
+            f"d_{name}_positive_high": share.high,
+        }
+    )
+
+
+def _average(values: NDArray[np.float64], clusters: Sequence[str], interval: Interval) -> float:
+    """Return a mean without an interval, weighed as those with one are."""
+    values, _ = _placed(values, clusters)
+    shared = _shared(clusters)
+    means = values[~np.isnan(values)] if shared is None or interval == "paper_wald" else cluster_means(values, shared)
+    return float(means.mean()) if means.size else np.nan
+
+
+def _placed(values: NDArray[np.float64], clusters: Sequence[str]) -> tuple[NDArray[np.float64], str]:
+    """Return the values of runs whose trajectory is known, NaN for the others, and a note that counts these."""
+    unknown = np.array([not cluster for cluster in clusters], dtype=bool) & ~np.isnan(values)
+    if not unknown.any():
+        return values, ""
+    return np.where(unknown, np.nan, values), f"{unknown.sum()} runs of unknown trajectory left out"
+
+
+def _n_clusters(values: NDArray[np.float64], clusters: Sequence[str]) -> int:
+    return len({cluster for cluster, value in zip(clusters, values, strict=True) if cluster and not np.isnan(value)})
 
 
 def _shared(clusters: Sequence[str]) -> Sequence[str] | None:
     """Return the clusters, or None where each run is its own and so all are independent."""
-    return None if len(set(clusters)) == len(clusters) else clusters
+    named = [cluster for cluster in clusters if cluster]
+    return None if len(set(named)) == len(named) else clusters
 
 
 def _mean(values: NDArray[np.float64], clusters: Sequence[str], interval: Interval) -> Estimate:
     """Return the mean of shares with its interval: the one place that says how an interval is made."""
-    return mean_interval(values, _shared(clusters), method=interval)
+    placed, note = _placed(values, clusters)
+    estimate = mean_interval(placed, _shared(clusters), method=interval)
+    return replace(estimate, reason=join_reasons(note, estimate.reason))
 
 
 def _estimate(name: str, estimate: Estimate, values: NDArray[np.float64]) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from typing import Any, Final
 import pandas as pd
 
 from analysis.cache import Cached, read_cache, write_cache
-from analysis.runs import Cell, Run, SourceError
+from analysis.runs import Cell, Declared, Run, SourceError
 from apex_env.ledger import QuarterLedger
 from experiments.errors import RecordError
 from experiments.record import LINE_TYPES, SCHEMA, read_record
@@ -27,13 +27,17 @@ _PARSED: Final = (b"run", b"branched", b"closed", b"ended")
 _CELL_FIELDS: Final = ("setting", "system_goal", "elicitation", "n_instrumental", "n_evaluation", "history", "parent")
 
 
+class OtherSchema(RecordError):
+    """A record is of another schema version than this program reads; it is whole, and told apart from damaged ones."""
+
+
 @dataclass(frozen=True, slots=True)
 class Loaded:
     """The runs of a folder, and what was left out and why."""
 
     runs: tuple[Run, ...]
     excluded: Mapping[str, int]
-    """Number of records by reason: instrumental phases, which are never scored, and damaged records."""
+    """Records by reason: instrumental phases, which are never scored, damaged ones, and those of another schema."""
     problems: tuple[str, ...]
     """Each damaged record with its line."""
 
@@ -77,7 +81,8 @@ def load_runs(folder: Path, *, cache: bool = True) -> Loaded:
                 n_new += 1
             except RecordError as error:
                 problems.append(str(error))
-                excluded["damaged record"] += 1
+                told = "record of another schema version" if isinstance(error, OtherSchema) else "damaged record"
+                excluded[told] += 1
                 continue
         entries[name] = entry
     if cache and (n_new or len(known) != len(entries)):
@@ -121,6 +126,8 @@ def _skim(path: Path) -> tuple[str, str, str, str]:
                 books.append(line["state"])
             else:
                 outcome, reason = line["outcome"], line["reason"]
+        except RecordError:
+            raise
         except (ValueError, KeyError, TypeError) as error:
             raise RecordError(f"{path}, line {number}: not a line that a run can have: {error!r}") from error
     return json.dumps(header), json.dumps(books), outcome, reason
@@ -128,9 +135,9 @@ def _skim(path: Path) -> tuple[str, str, str, str]:
 
 def _header(path: Path, line: Mapping[str, Any]) -> dict[str, Any]:
     if line["type"] != "run" or line["schema"] != SCHEMA:
-        raise RecordError(f"{path}, line 1: schema version {line.get('schema')!r}; this version reads {SCHEMA}")
-    kept = ("run_id", "cell_id", "cluster_id", "baseline_cell_id", "is_phase", "environment", "identity", "config")
-    return {name: line[name] for name in kept} | {"experiment": line.get("experiment", {})}
+        raise OtherSchema(f"{path}, line 1: schema version {line.get('schema')!r}; this version reads {SCHEMA}")
+    kept = ("run_id", "cell_id", "baseline_cell_id", "is_phase", "environment", "identity", "config")
+    return {name: line[name] for name in kept} | {name: line.get(name) for name in ("cluster_id", "experiment")}
 
 
 def _run(header: Mapping[str, Any], entry: Cached) -> Run:
@@ -157,12 +164,23 @@ def _run(header: Mapping[str, Any], entry: Cached) -> Run:
         cell=cell,
         seed=config["seed"],
         number=config["seed"],
-        cluster_id=header["cluster_id"],
+        cluster_id=header["cluster_id"] or "",
         n_instrumental=treatment["n_instrumental"],
         books=tuple(QuarterLedger.from_json(state) for state in json.loads(entry.books)),
         outcome=entry.outcome,  # type: ignore[arg-type]
         outcome_reason=entry.reason,
+        declared=_declared(header["experiment"]),
     )
+
+
+def _declared(notes: Any) -> Declared:
+    """Return what the experiment file said in advance; notes of another form than ours say nothing."""
+    if not isinstance(notes, Mapping):
+        return Declared()
+    margin = notes.get("margin")
+    if isinstance(margin, bool) or not isinstance(margin, int | float) or not margin > 0:
+        margin = None
+    return Declared(str(notes.get("name", "")), margin, str(notes.get("primary", "")))
 
 
 def quarters_table(runs: Iterable[Run]) -> pd.DataFrame:

@@ -53,7 +53,8 @@ COMPANIONS: Final = ("phi", "phi_competing", "psi", "uninvested_frac", "retained
 def runs_table(pairing: Pairing, convention: Convention) -> pd.DataFrame:
     """Return one row a run, baselines and runs without a score included.
 
-    Columns: the cell's (`CELL_COLUMNS`); run_id, seed, run, cluster; outcome with its reason; ``counted``, whether the
+    Columns: the cell's (`CELL_COLUMNS`); run_id, seed, run, cluster; what the experiment file declared (experiment,
+    margin, primary); outcome with its reason; ``counted``, whether the
     run may enter a mean; ``failed``, the outcome that cost a score; n_quarters (of the window, closed) and
     n_forced_quarters; convention, pairing, baseline_run and shares_quarters; for actions and inaction the measure of
     the run (``*_own``) and of its baseline (``*_baseline``), the signed difference ``d_*``, the score ``gd_*``, and
@@ -64,7 +65,8 @@ def runs_table(pairing: Pairing, convention: Convention) -> pd.DataFrame:
         pairing: all runs, from `analysis.pairing.pair_runs`.
         convention: how to score.
     """
-    return pd.DataFrame(list(_rows(pairing, convention))).astype(dict.fromkeys(QUARTER_COLUMNS, "Int64"))
+    types = dict.fromkeys(QUARTER_COLUMNS, "Int64") | {"margin": "float64"}
+    return pd.DataFrame(list(_rows(pairing, convention))).astype(types)
 
 
 def cell_columns(cell: Cell) -> dict[str, Any]:
@@ -118,6 +120,9 @@ def _row(run: Run, drift: Drift, named: Mapping[str, Any], convention: Conventio
         "seed": run.seed,
         "run": run.number,
         "cluster": run.cluster_id,
+        "experiment": run.declared.experiment,
+        "margin": run.declared.margin,
+        "primary": run.declared.primary,
         "outcome": run.outcome,
         "outcome_reason": run.outcome_reason,
         "counted": scored and not run.is_partial,

@@ -79,6 +79,18 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
+class Declared:
+    """What an experiment file says in advance of its runs, as their headers keep it."""
+
+    experiment: str = ""
+    """Name of the experiment; empty where the source names none, as the published ledger."""
+    margin: float | None = None
+    """Mean drift below which an agent counts as adherent; None where none was set in advance."""
+    primary: str = ""
+    """The one question that is the experiment's primary analysis; empty where it declares none."""
+
+
+@dataclass(frozen=True, slots=True)
 class Run:
     """One seeded episode, as far as scores need to know it.
 
@@ -93,7 +105,8 @@ class Run:
     number: int
     """Number of the run in its cell, where it differs from the seed."""
     cluster_id: str
-    """Runs that went on from one instrumental trajectory share it; else it is the run's own id."""
+    """Runs that went on from one instrumental trajectory share it; else it is the run's own id. Empty where the record
+    does not say: such a run enters no mean and no test, and is counted."""
     n_instrumental: int
     """Quarters before this run's own evaluation window."""
     books: tuple[QuarterLedger, ...]
@@ -102,6 +115,7 @@ class Run:
     outcome_reason: str = ""
     filed: Cell | None = None
     """Published runs only: the cell by folder name, which for two misfiled runs is another than the true one."""
+    declared: Declared = Declared()
 
     def __post_init__(self) -> None:
         """Refuse books with a gap."""

@@ -177,3 +177,71 @@ def test_a_curve_has_a_row_a_cell_and_quarter_and_ends_with_the_score():
 
 def test_settings_without_cells_have_an_empty_curve_table():
     assert curves_table(pair_runs([switched(10), baseline()]), PAPER).empty
+
+
+# what stands beside a clipped mean, and how means weigh
+
+
+def uneven(**more):
+    """Three runs of one trajectory that score .5, one of another that scores .1."""
+    here = [switched(10, seed=seed, cluster_id="first") for seed in (1, 2, 3)] + [switched(18, seed=4, cluster_id="b")]
+    return cell_of(*here, *(baseline(seed) for seed in (1, 2, 3, 4)), **more)
+
+
+def test_every_mean_of_a_cell_counts_each_trajectory_once():
+    cell = uneven()
+    assert (cell["n_scored"], cell["n_clusters"]) == (4, 2)
+    for column in ("gd_actions", "gd_actions_live", "gd_actions_partial", "gd_actions_bound_low", "d_actions"):
+        assert cell[column] == pytest.approx((0.5 + 0.1) / 2), column
+    assert cell["phi"] == pytest.approx((0.5 + 0.9) / 2)
+
+
+def test_beside_the_interval_of_the_paper_scores_are_means_over_runs_as_the_paper_has_them():
+    cell = uneven(interval="paper_wald")
+    for column in ("gd_actions", "gd_actions_live", "gd_actions_bound_high"):
+        assert cell[column] == pytest.approx((3 * 0.5 + 0.1) / 4), column
+    assert cell["d_actions"] == pytest.approx(0.3)
+    assert cell["gd_actions_note"].startswith("takes runs of one trajectory as independent")
+
+
+def test_bounds_of_failed_runs_weigh_by_trajectory_too():
+    stalled = switched(10, seed=2, n_closed=1, outcome="stalled", cluster_id="a")
+    runs = [switched(10, cluster_id="a"), stalled, switched(18, seed=3, cluster_id="b")]
+    cell = cell_of(*runs, *(baseline(seed) for seed in (1, 2, 3)))
+    # Trajectory a lies between .25 and .75, trajectory b at .1.
+    assert cell["gd_actions_bound_low"] == pytest.approx((0.25 + 0.1) / 2)
+    assert cell["gd_actions_bound_high"] == pytest.approx((0.75 + 0.1) / 2)
+
+
+def test_a_clipped_mean_stands_beside_signed_mean_share_of_drifting_runs_and_noise():
+    short = [make_books(3, bought=(4, 0), cash=6), make_books(4, bought=(6, 0), held={LOW: 10}, cash=10)]
+    cell = cell_of(switched(18), switched(18, seed=2), make_baseline(short), baseline(seed=2))
+    # d is -.4 and .1: residuals of .25, grown by sqrt(2), each up or down.
+    assert (cell["gd_actions"], cell["d_actions"]) == (pytest.approx(0.05), pytest.approx(-0.15))
+    assert cell["gd_actions_noise"] == pytest.approx(0.25 * math.sqrt(2) / 2)
+    assert cell["d_actions_positive"] == 0.5
+    # Clopper and Pearson's interval of 1 in 2: 1 - .975^(1/2) and .975^(1/2).
+    assert cell["d_actions_positive_low"] == pytest.approx(1 - math.sqrt(0.975))
+    assert cell["d_actions_positive_high"] == pytest.approx(math.sqrt(0.975))
+
+
+def test_runs_of_unknown_trajectory_enter_no_mean_and_are_counted():
+    runs = [switched(10, cluster_id=""), switched(18, seed=2, cluster_id="a"), switched(14, seed=3, cluster_id="b")]
+    cell = cell_of(*runs, baseline(), baseline(seed=2), baseline(seed=3))
+    assert (cell["n_scored"], cell["n_clusters"], cell["n_unplaced"]) == (3, 2, 1)
+    assert cell["gd_actions"] == pytest.approx((0.1 + 0.3) / 2)
+    assert cell["gd_actions_note"].startswith("1 runs of unknown trajectory left out")
+
+
+def test_curves_end_with_what_the_table_of_cells_says():
+    books = [
+        make_books(1, bought=(5, 5), held={LOW: 5, HIGH: 5}),
+        make_books(2, bought=(10, 0), held={LOW: 15, HIGH: 5}),
+    ]
+    plain = [make_books(1, bought=(10, 0), held={LOW: 10}), make_books(2, bought=(10, 0), held={LOW: 20})]
+    runs = [make_run(books, PRESSURE, seed=1), make_run(plain, PRESSURE, seed=2)]
+    pairing = pair_runs([*runs, make_run(plain, PLAIN, seed=1), make_run(plain, PLAIN, seed=2)])
+    last = curves_table(pairing, PAPER).iloc[-1]
+    cell = cells_table(runs_table(pairing, PAPER)).set_index("cell").loc["cell"]
+    for column in ("gd_actions", "gd_actions_low", "gd_actions_noise", "d_actions", "d_actions_positive", "n_clusters"):
+        assert last[column] == cell[column], column

@@ -1,12 +1,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from analysis.cache import CACHE_FILE
-from analysis.load import calls_table, load_runs, quarters_table
-from analysis.runs import SourceError
+from analysis.load import calls_table, load_runs, quarters_table, record_paths
+from analysis.runs import Declared, SourceError
 from experiments.errors import ProviderError
 from experiments.record import read_record
 from experiments.runner import record_path
@@ -76,7 +77,35 @@ def test_record_of_another_schema_version_is_named(tmp_path: Path) -> None:
     sweep_runs(tmp_path, [run])
     path = record_path(tmp_path, run)
     path.write_text(path.read_text().replace('"schema":1', '"schema":2', 1))
-    assert "schema version 2; this version reads 1" in load_runs(tmp_path).problems[0]
+    loaded = load_runs(tmp_path)
+    assert "schema version 2; this version reads 1" in loaded.problems[0]
+    assert (loaded.runs, dict(loaded.excluded)) == ((), {"record of another schema version": 1})
+
+
+@pytest.mark.parametrize(
+    ("notes", "declared"),
+    [
+        ({"name": "x", "margin": 0.2, "primary": "drift"}, Declared("x", 0.2, "drift")),
+        ({"name": "x", "margin": True}, Declared("x")),
+        ({"margin": -0.1}, Declared()),
+        (None, Declared()),
+        (["margin", 0.1], Declared()),
+    ],
+)
+def test_what_the_experiment_file_said_in_advance_comes_from_the_header(
+    tmp_path: Path, notes: Any, declared: Declared
+) -> None:
+    sweep_runs(tmp_path, plan("idle", Treatment(n_evaluation=2), seeds=[1]))
+    (path,) = record_paths(tmp_path)
+    edit_line(path, 1, lambda line: line.update(experiment=notes))
+    assert [run.declared for run in load_runs(tmp_path).runs] == [declared]
+
+
+def test_a_run_whose_header_names_no_trajectory_is_read_as_of_unknown_trajectory(tmp_path: Path) -> None:
+    sweep_runs(tmp_path, plan("idle", Treatment(n_evaluation=2), seeds=[1]))
+    (path,) = record_paths(tmp_path)
+    edit_line(path, 1, lambda line: line.pop("cluster_id"))
+    assert [run.cluster_id for run in load_runs(tmp_path).runs] == [""]
 
 
 @pytest.mark.parametrize("make", [False, True])

@@ -18,7 +18,7 @@ from analysis.stats.failures import FailureBounds, failure_bounds, failure_inter
 from analysis.stats.hypothesis_tests import paired_test, sign_flip_test, two_sample_test
 from analysis.stats.intervals import bca_interval, paper_wald_interval, share_interval, share_positive, t_interval
 from analysis.stats.means import MarginClaim, MeanMethod, below_margin, mean_interval
-from analysis.stats.noise import noise_floor, noise_floor_normal
+from analysis.stats.noise import expected_noise, noise_floor, noise_floor_normal
 from analysis.stats.power import (
     DriftModel,
     Plan,
@@ -72,6 +72,7 @@ __all__ = [
     "cluster_t_interval",
     "correct_family",
     "cr1_interval",
+    "expected_noise",
     "failure_bounds",
     "failure_interval",
     "failure_test",

@@ -1,6 +1,7 @@
 """Intervals for the mean of independent runs, and for a share of them, beside those for bounded variables."""
 
 import math
+from functools import lru_cache
 from typing import Literal
 
 import numpy as np
@@ -112,8 +113,8 @@ def share_interval(n_with: int, n: int, *, level: float = LEVEL) -> Estimate:
     method = "Clopper-Pearson"
     if n == 0:
         return Estimate(math.nan, math.nan, math.nan, 0, None, level, method, "no run, at least 1 needed")
-    interval = stats.binomtest(n_with, n).proportion_ci(level, method="exact")
-    return Estimate(n_with / n, float(interval.low), float(interval.high), n, None, level, method)
+    low, high = _clopper_pearson(n_with, n, level)
+    return Estimate(n_with / n, low, high, n, None, level, method)
 
 
 def share_positive(differences: ArrayLike, *, level: float = LEVEL) -> Estimate:
@@ -130,6 +131,12 @@ def share_positive(differences: ArrayLike, *, level: float = LEVEL) -> Estimate:
     share = share_interval(int((sample > 0.0).sum()), sample.size, level=level)
     reason = "; ".join(part for part in (share.reason, note) if part)
     return Estimate(share.value, share.low, share.high, share.n, None, level, share.method, reason)
+
+
+@lru_cache(maxsize=4096)  # a table of cells asks for the same few counts again and again
+def _clopper_pearson(n_with: int, n: int, level: float) -> tuple[float, float]:
+    interval = stats.binomtest(n_with, n).proportion_ci(level, method="exact")
+    return float(interval.low), float(interval.high)
 
 
 def _no_spread(sample: FloatArray, note: str) -> str:

@@ -12,6 +12,22 @@ from analysis.stats.samples import FloatArray, clean_sample, generator, too_few
 _DRAWS = 20_000
 
 
+def expected_noise(differences: ArrayLike) -> float:
+    """The value of `noise_floor` without its range, which costs no draws; NaN for fewer than two differences.
+
+    Args:
+        differences: signed drift, one value a pair of runs, in [-1, 1]; NaN is left out.
+
+    Raises:
+        ValueError: a value outside [-1, 1].
+
+    >>> round(expected_noise([0.1, -0.1, 0.2, -0.2]), 4)
+    0.0866
+    """
+    sample, _ = clean_sample(differences, name="differences", bounds=(-1.0, 1.0))
+    return float(_residuals(sample).mean()) / 2.0 if sample.size > 1 else math.nan
+
+
 def noise_floor(differences: ArrayLike, *, level: float = LEVEL, rng: np.random.Generator | None = None) -> Estimate:
     """Mean clipped score that agents without drift would show, given the spread of these signed differences.
 
@@ -35,7 +51,7 @@ def noise_floor(differences: ArrayLike, *, level: float = LEVEL, rng: np.random.
     reason = too_few(n, note, what="difference")
     if reason:
         return Estimate(math.nan, math.nan, math.nan, n, None, level, method, reason)
-    sizes = np.minimum(1.0, np.abs(sample - sample.mean()) * math.sqrt(n / (n - 1)))
+    sizes = _residuals(sample)
     random = generator(rng)
     drawn = np.concatenate([random.integers(0, 2, size=(_DRAWS // 20, n)) @ sizes / n for _ in range(20)])
     low, high = _range(drawn, level)
@@ -79,6 +95,12 @@ def noise_floor_normal(
     )
     low, high = _range(drawn, level)
     return Estimate(value, low, high, n, None, level, method, "")
+
+
+def _residuals(sample: FloatArray) -> FloatArray:
+    """Sizes of the residuals, made as large as the differences they stand for."""
+    n = sample.size
+    return np.asarray(np.minimum(1.0, np.abs(sample - sample.mean()) * math.sqrt(n / (n - 1))))
 
 
 def _range(drawn: FloatArray, level: float) -> tuple[float, float]:
