@@ -15,7 +15,7 @@ from experiments.chat import Completion, Message
 from experiments.models.rendering import MALFORMED
 from tests.peers import Call, Peer, Reply, RequestView, Thinking, reply_faults
 from tests.peers.faults import Fault, at
-from tests.wire import DIRECT, HELLO, LITELLM_WARNINGS, ROUTES, answered, ask, converse
+from tests.wire import DIRECT, HELLO, LITELLM_WARNINGS, ROUTES, answered, ask, converse, converse_often
 
 pytestmark = pytest.mark.filterwarnings(LITELLM_WARNINGS)
 
@@ -27,29 +27,33 @@ def trader(view: RequestView) -> Reply:
     return Reply(text="I buy.", calls=(BUY,)) if view.n_turns == 0 else Reply(text="Done.")
 
 
-def first_turn(route: str, fault: Fault, **changes: Any) -> Completion:
+def first_turn(route: str, fault: Fault) -> Completion:
     """The turn that a fault struck; the two after it have to be accepted."""
-    with Peer(trader, faults=[at(fault, 0)]) as peer:
-        first, *later = converse(route, peer, 3, **changes)
+    return first_turns(route, {"only": fault})["only"]
+
+
+def first_turns(route: str, faults: Mapping[Any, Fault]) -> dict[Any, Completion]:
+    """The turn that each fault struck, each in a conversation of its own."""
+    rules = [at(fault, 3 * place) for place, fault in enumerate(faults.values())]
+    with Peer(trader, faults=rules) as peer:
+        played = converse_often(route, peer, 3, len(faults))
     assert peer.log.rejections == []
-    assert peer.log.prefix_share() == 1.0
-    assert len(later) == 2
-    return first
+    assert len(peer.log) == 3 * len(faults)
+    assert all(len(completions) == 3 for completions in played)
+    return {kind: completions[0] for kind, completions in zip(faults, played, strict=True)}
 
 
 @pytest.mark.parametrize("route", ROUTES)
-@pytest.mark.parametrize("kind", reply_faults.BROKEN_ARGUMENTS)
-def test_malformed_arguments_are_kept_as_text_and_do_not_poison_the_history(route: str, kind: str) -> None:
-    text = reply_faults.BROKEN_ARGUMENTS[kind]
-    (call,) = first_turn(route, reply_faults.raw_arguments(text)).message.calls
-    if "anthropic" not in route:
-        assert call.arguments == text
-    elif kind in ("empty string", "missing brace") and "streamed" not in route:
-        assert call.arguments == {}, "Anthropic sends an object, an empty one where the text was cut"
-    elif kind == "empty string":
-        assert call.arguments == {}
-    else:
-        assert isinstance(call.arguments, str) or kind == "control character"
+def test_malformed_arguments_are_kept_as_text_and_do_not_poison_the_history(route: str) -> None:
+    faults = {kind: reply_faults.raw_arguments(text) for kind, text in reply_faults.BROKEN_ARGUMENTS.items()}
+    for kind, completion in first_turns(route, faults).items():
+        (call,) = completion.message.calls
+        if "anthropic" not in route:
+            assert call.arguments == reply_faults.BROKEN_ARGUMENTS[kind]
+        elif kind == "empty string" or (kind == "missing brace" and "streamed" not in route):
+            assert call.arguments == {}, "Anthropic sends an object, an empty one where the text was cut"
+        else:
+            assert isinstance(call.arguments, str) or kind == "control character", kind
 
 
 @pytest.mark.parametrize("route", DIRECT)
@@ -112,22 +116,23 @@ ODD_AMOUNTS: Mapping[str, Any] = {
 
 
 @pytest.mark.parametrize("route", ["chat", "responses", "anthropic streamed", "litellm"])
-@pytest.mark.parametrize("kind", ODD_AMOUNTS)
-def test_odd_amounts_come_as_they_are_and_numbers_beyond_json_as_text(route: str, kind: str) -> None:
-    (call,) = first_turn(route, reply_faults.odd_amount(reply_faults.ODD_AMOUNTS[kind])).message.calls
-    if route == "anthropic streamed" and isinstance(ODD_AMOUNTS[kind], str):
-        assert isinstance(call.arguments, str)
-    else:
-        assert call.arguments == ODD_AMOUNTS[kind]
+def test_odd_amounts_come_as_they_are_and_numbers_beyond_json_as_text(route: str) -> None:
+    faults = {kind: reply_faults.odd_amount(reply_faults.ODD_AMOUNTS[kind]) for kind in ODD_AMOUNTS}
+    for kind, completion in first_turns(route, faults).items():
+        (call,) = completion.message.calls
+        if route == "anthropic streamed" and isinstance(ODD_AMOUNTS[kind], str):
+            assert isinstance(call.arguments, str), kind
+        else:
+            assert call.arguments == ODD_AMOUNTS[kind]
 
 
 @pytest.mark.parametrize("route", ROUTES)
-@pytest.mark.parametrize("text", [None, "", "  \n"])
-@pytest.mark.parametrize("keep_calls", [True, False])
-def test_blank_answers_with_and_without_calls_are_taken_back(route: str, text: str | None, keep_calls: bool) -> None:
-    completion = first_turn(route, reply_faults.content(text, keep_calls=keep_calls))
-    assert completion.message.text.strip() == ""
-    assert completion.stop == ("calls" if keep_calls else "done")
+def test_blank_answers_with_and_without_calls_are_taken_back(route: str) -> None:
+    kinds = [(text, keep) for text in (None, "", "  \n") for keep in (True, False)]
+    faults = {kind: reply_faults.content(kind[0], keep_calls=kind[1]) for kind in kinds}
+    for (text, keep_calls), completion in first_turns(route, faults).items():
+        assert completion.message.text.strip() == ""
+        assert completion.stop == ("calls" if keep_calls else "done"), text
 
 
 @pytest.mark.parametrize("route", ROUTES)

@@ -16,7 +16,7 @@ from experiments.models import build_model
 from tests.peers import Peer, Reply, Usage, faults
 from tests.peers.brain import says
 from tests.peers.faults import Fault, at, first_attempts, when
-from tests.wire import DIRECT, HELLO, KEY, KEY_ENV, LITELLM_WARNINGS, ROUTES, ask, config_of, prompt_of
+from tests.wire import DIRECT, HELLO, KEY, KEY_ENV, LITELLM_WARNINGS, ROUTES, ask, config_of, converse_often, prompt_of
 
 pytestmark = pytest.mark.filterwarnings(LITELLM_WARNINGS)
 
@@ -47,13 +47,15 @@ def failing(route: str, peer: Peer, **changes: Any) -> Exception:
 
 
 @pytest.mark.parametrize("route", ROUTES)
-@pytest.mark.parametrize("fault", PASSING, ids=lambda fault: f"{fault.name}{fault.sent_frac or ''}")
-def test_what_can_pass_is_asked_again_and_the_attempts_are_kept(route: str, fault: Fault) -> None:
-    with Peer(says("ok"), faults=[first_attempts(fault, 2)]) as peer:
-        completion = ask(route, peer)
-    assert completion.message.text == "ok"
-    assert len(completion.attempts) == 2 == len(peer.log) - 1
-    assert all(attempt.error and attempt.wait_s >= 0 for attempt in completion.attempts)
+def test_what_can_pass_is_asked_again_and_the_attempts_are_kept(route: str) -> None:
+    rules = [at(fault, 3 * place, 3 * place + 1) for place, fault in enumerate(PASSING)]
+    with Peer(says("ok"), faults=rules) as peer:
+        played = converse_often(route, peer, 1, len(PASSING))
+    assert len(peer.log) == 3 * len(PASSING)
+    for fault, (completion,) in zip(PASSING, played, strict=True):
+        assert completion.message.text == "ok"
+        assert len(completion.attempts) == 2, fault.name
+        assert all(attempt.error and attempt.wait_s >= 0 for attempt in completion.attempts)
 
 
 @pytest.mark.parametrize("route", ROUTES)

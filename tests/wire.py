@@ -110,8 +110,16 @@ def converse(
 
     Messages go through their form in a record between turns, as they do when a run is resumed.
     """
+    (completions,) = converse_often(route, peer, n_turns, 1, messages, **changes)
+    return completions
 
-    async def play() -> list[Completion]:
+
+def converse_often(
+    route: str, peer: Peer, n_turns: int, n: int, messages: Sequence[Message] = HELLO, **changes: Any
+) -> list[list[Completion]]:
+    """The same conversation n times, one after the other, of one client."""
+
+    async def play_one() -> list[Completion]:
         model = build_model(config_of(route, peer, **changes))
         said = list(messages)
         taken = {call.call_id for message in said for call in message.calls}
@@ -122,6 +130,9 @@ def converse(
             said += answered(completion.message, taken, f"t{turn}")
             said = [Message.from_json(json.loads(json.dumps(message.to_json()))) for message in said]
         return completions
+
+    async def play() -> list[list[Completion]]:
+        return [await play_one() for _ in range(n)]
 
     return asyncio.run(play())
 
