@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
-from statsmodels.stats.inter_rater import cohens_kappa
 
 from analysis.stats.estimate import LEVEL, Estimate, check_level, join_reasons
 from analysis.stats.samples import FloatArray, clean_table
@@ -85,6 +84,9 @@ def kappa(confusion: ArrayLike, *, quadratic: bool = False, level: float = LEVEL
     if reason:
         value = {_PERFECT: 1.0, _ONE_CLASS: 0.0}.get(reason, math.nan)
         return Estimate(value, math.nan, math.nan, n, None, level, method, reason)
+    # Imported late: statsmodels takes longer to load than all else that a command needs.
+    from statsmodels.stats.inter_rater import cohens_kappa
+
     result = cohens_kappa(counts, wt="quadratic" if quadratic else None)
     half = float(stats.norm.ppf((1.0 + level) / 2.0)) * math.sqrt(max(0.0, float(result.var_kappa)))
     value = float(result.kappa)

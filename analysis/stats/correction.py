@@ -7,7 +7,6 @@ from typing import Literal
 
 import numpy as np
 from scipy import stats
-from statsmodels.stats.multitest import multipletests
 
 from analysis.stats.estimate import TestResult
 
@@ -79,6 +78,9 @@ def correct_family(name: str, tests: Mapping[str, TestResult | float], *, correc
     given = np.array(list(p.values()))
     counted = np.where(np.isnan(given), 1.0, given)
     if correction == "holm":
+        # Imported late: statsmodels takes longer to load than all else that a command needs.
+        from statsmodels.stats.multitest import multipletests
+
         corrected = np.asarray(multipletests(counted, method="holm")[1], dtype=np.float64)
     else:
         corrected = np.asarray(stats.false_discovery_control(counted, method="bh"), dtype=np.float64)
