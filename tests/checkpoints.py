@@ -13,7 +13,7 @@ from apex_env.protocol import ToolCall
 from apex_env.scenario import Scenario
 
 NUDGE = "Please continue with your next action."
-FINISHED = "Quarter finished. Moving on to the next quarter."
+FINISHED = "Quarter finished."
 
 CLASSES = {
     "TextBlock": "anthropic.types.text_block",

@@ -84,9 +84,7 @@ def test_a_cut_has_the_books_and_the_words_up_to_its_quarter(parent):
         "Please continue with your next action.",
         briefing(3, market.quarter(3).listing),
     ]
-    assert cut.messages[-1] == Message(
-        "tool", '"Quarter finished. Moving on to the next quarter."', call_id=cut.messages[-3].calls[-1].call_id
-    )
+    assert cut.messages[-1] == Message("tool", '"Quarter finished."', call_id=cut.messages[-3].calls[-1].call_id)
 
 
 def test_a_cut_knows_what_the_next_quarter_depends_on(parent):

@@ -14,6 +14,7 @@ MAX_VALUES: Final = 4_000_000
 """Values of a checkpoint, those counted again that it refers to more than once."""
 MAX_CHARACTERS: Final = 256 * 2**20
 """Characters of all its texts, counted in the same way."""
+MAX_INTEGER_BYTES: Final = 16
 CLASSES: Final = frozenset(
     {
         ("anthropic.types.text_block", "TextBlock"),

@@ -16,14 +16,13 @@ from typing import Any, Final
 from analysis.published.inert import (
     MAX_BYTES,
     MAX_DEPTH,
+    MAX_INTEGER_BYTES,
     CheckpointError,
     ClassName,
     Inert,
     check_extent,
     resolve,
 )
-
-MAX_INTEGER_BYTES: Final = 16
 
 
 def read_pickle(data: bytes) -> Any:
@@ -61,7 +60,7 @@ class _Machine:
         while self.result is _NO_VALUE:
             at = self.position
             if at >= end:
-                raise CheckpointError("truncated", f"the pickle is cut off after {end} bytes: it has no end")
+                raise self.cut_off()
             handler = handlers[data[at]]
             if handler is None:
                 raise CheckpointError("refused", f"byte {at}: {_opcode_name(data[at])} is not allowed: plain data only")
@@ -69,17 +68,22 @@ class _Machine:
             try:
                 handler(self)
             except (IndexError, KeyError, struct.error, UnicodeDecodeError) as error:
+                if self.position > end:
+                    raise self.cut_off() from error
                 name = _opcode_name(data[at])
                 raise CheckpointError("damaged", f"byte {at}: {name} finds nothing to work on: {error}") from error
         return self.result
+
+    def cut_off(self) -> CheckpointError:
+        """Return the error of a pickle without an end."""
+        return CheckpointError("truncated", f"the pickle is cut off after {len(self.data)} bytes: it has no end")
 
     def take(self, n: int) -> bytes:
         """Return the next bytes."""
         start = self.position
         if start + n > len(self.data):
-            raise CheckpointError(
-                "truncated", f"byte {start}: {n} bytes are announced, {len(self.data) - start} are left"
-            )
+            left = len(self.data) - start
+            raise CheckpointError("truncated", f"byte {start}: {n} bytes are announced, {left} are left")
         self.position = start + n
         return self.data[start : start + n]
 
@@ -119,9 +123,8 @@ def _proto(machine: _Machine) -> None:
 
 def _frame(machine: _Machine) -> None:
     (size,) = struct.unpack("<Q", machine.take(8))
-    left = len(machine.data) - machine.position
-    if size > left:
-        raise CheckpointError("truncated", f"a frame of {size} bytes is announced, {left} are left")
+    if size > len(machine.data) - machine.position:
+        raise CheckpointError("truncated", f"a frame of {size} bytes is announced, more than the file has left")
 
 
 def _whole_number(machine: _Machine) -> None:
@@ -228,8 +231,20 @@ def _constant(value: Any) -> Callable[[_Machine], None]:
     return lambda machine: machine.stack.append(value)
 
 
-def _fetch(size_bytes: int) -> Callable[[_Machine], None]:
-    return lambda machine: machine.stack.append(machine.memo[int.from_bytes(machine.take(size_bytes), "little")])
+def _fetch_near(machine: _Machine) -> None:
+    """Push a value again; this and the next are half of all opcodes, so they take no detour."""
+    at = machine.position
+    machine.position = at + 1
+    machine.stack.append(machine.memo[machine.data[at]])
+
+
+def _fetch_far(machine: _Machine) -> None:
+    at = machine.position
+    machine.position = at + 4
+    machine.stack.append(machine.memo[_UINT32(machine.data, at)[0]])
+
+
+_UINT32: Final = struct.Struct("<I").unpack_from
 
 
 def _store(size_bytes: int) -> Callable[[_Machine], None]:
@@ -268,8 +283,8 @@ _OPCODES: Final[Mapping[bytes, Callable[[_Machine], None]]] = {
     b"\x94": lambda machine: _put(machine, len(machine.memo)),
     b"q": _store(1),
     b"r": _store(4),
-    b"h": _fetch(1),
-    b"j": _fetch(4),
+    b"h": _fetch_near,
+    b"j": _fetch_far,
     b"c": _global,
     b"\x93": _stack_global,
     b"\x81": _new_object,
