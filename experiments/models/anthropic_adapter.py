@@ -70,18 +70,11 @@ def build(config: ModelConfig) -> RemoteModel:
         given(config, "parallel_tool_calls", (True, False)),
         streamed=max_tokens >= STREAMED_FROM_TOKENS,
     )
-    headers = _headers(config)
-
-    render = Remembered(partial(messages_blocks, form=form))
-
-    async def send(data: bytes) -> Any:
-        return await _post(service, data, headers, streamed=form.streamed)
-
     wire = Wire(
         provider="anthropic",
-        request=lambda prompt: messages_request(prompt, form, render),
-        send=send,
-        read=lambda payload: messages_completion(payload, form),
+        request=partial(messages_request, form=form, render=Remembered(partial(messages_blocks, form=form))),
+        send=partial(_post, service, headers=_headers(config), streamed=form.streamed),
+        read=partial(messages_completion, form=form),
         fields=fields_of(PARAMS) | {"disable_parallel_tool_use": "params.parallel_tool_calls"},
     )
     return RemoteModel(config, service, wire, price(config))

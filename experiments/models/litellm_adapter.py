@@ -82,17 +82,11 @@ def build(config: ModelConfig) -> RemoteModel:
         ),
     )
 
-    render = Remembered(partial(chat_message, form=form))
-
-    async def send(data: bytes) -> Any:
-        # A copy, because litellm changes the messages that it is given.
-        return await _ask(service, json.loads(data))
-
     wire = Wire(
         provider=f"litellm.{provider}",
-        request=lambda prompt: chat_request(prompt, form, render),
-        send=send,
-        read=lambda payload: chat_completion(payload, form),
+        request=partial(chat_request, form=form, render=Remembered(partial(chat_message, form=form))),
+        send=partial(_ask, service),
+        read=partial(chat_completion, form=form),
         fields=fields_of(PARAMS) | {"parallel_tool_calls": "params.parallel_tool_calls"},
     )
     return RemoteModel(config, service, wire, price(config))
@@ -131,8 +125,10 @@ def _check_provider(config: ModelConfig) -> str:
     return str(provider)
 
 
-async def _ask(service: Service, body: dict[str, Json]) -> Any:
+async def _ask(service: Service, data: bytes) -> Any:
     litellm = library()
+    # A copy of the request, because litellm changes the messages that it is given.
+    body: dict[str, Json] = json.loads(data)
     await shared(("litellm",), lambda: litellm, _close)
     try:
         response = await litellm.acompletion(

@@ -104,30 +104,22 @@ def _names(api: str, base_url: str | None) -> Mapping[str, str]:
 
 def _responses(form: ResponsesForm, service: Service, fields: Mapping[str, str]) -> Wire:
     render = Remembered(partial(responses_items, form=form))
-
-    async def send(data: bytes) -> Any:
-        return await _post(service, "/responses", data)
-
     return Wire(
         provider="openai",
-        request=lambda prompt: responses_request(prompt, form, render),
-        send=send,
-        read=lambda payload: responses_completion(payload, form),
+        request=partial(responses_request, form=form, render=render),
+        send=partial(_post, service, "/responses"),
+        read=partial(responses_completion, form=form),
         fields=fields,
     )
 
 
 def _chat(form: ChatForm, service: Service, fields: Mapping[str, str]) -> Wire:
     render = Remembered(partial(chat_message, form=form))
-
-    async def send(data: bytes) -> Any:
-        return await _post(service, "/chat/completions", data)
-
     return Wire(
         provider="openai",
-        request=lambda prompt: chat_request(prompt, form, render),
-        send=send,
-        read=lambda payload: chat_completion(payload, form),
+        request=partial(chat_request, form=form, render=render),
+        send=partial(_post, service, "/chat/completions"),
+        read=partial(chat_completion, form=form),
         fields=fields,
     )
 
