@@ -7,7 +7,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from analysis.stats import bca_interval, paper_wald_interval, share_interval, share_positive, t_interval
+from analysis.stats import (
+    bca_interval,
+    paper_wald_interval,
+    share_interval,
+    share_positive,
+    t_interval,
+    welch_interval,
+)
 
 DIFFERENCES = [0.30, 0.12, -0.05, 0.40, 0.0, 0.22, 0.08, -0.02, 0.15, 0.25]
 SCORES = [0, 0, 0, 0.05, 0, 0.12, 0.30, 0, 0.22, 0.40, 0, 0.08, 0, 0.15, 0.02, 0, 0.55, 0, 0.10, 0.18]
@@ -122,3 +129,27 @@ def test_errors_name_value_and_what_is_allowed() -> None:
     with pytest.raises(ValueError, match=r"shape \(1, 2\)"):
         t_interval([[0.1, 0.2]])
     assert share_interval(0, 0).reason == "no run, at least 1 needed"
+
+
+def test_welch_interval_is_the_textbook_formula() -> None:
+    a, b = np.array([0.1, 0.2, 0.6]), np.array([0.0, 0.1, 0.0, 0.1])
+    va, vb = a.var(ddof=1) / 3, b.var(ddof=1) / 4
+    df = (va + vb) ** 2 / (va**2 / 2 + vb**2 / 3)
+    half = stats.t.ppf(0.975, df) * math.sqrt(va + vb)
+    found = welch_interval([*a, math.nan], b)
+    assert (found.value, found.low, found.high) == pytest.approx((0.25, 0.25 - half, 0.25 + half))
+    assert (found.n, found.reason) == (7, "a: 1 of 4 values undefined, left out")
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "reason"),
+    [
+        ([0.1], [0.2, 0.3], "one run in a group, at least 2 needed"),
+        ([], [0.2, 0.3], "no run in a group, at least 2 needed"),
+        ([0.1, 0.1], [0.2, 0.2], "all values are equal, so their spread says nothing"),
+    ],
+)
+def test_welch_interval_says_why_there_is_none(a: list[float], b: list[float], reason: str) -> None:
+    found = welch_interval(a, b)
+    assert (found.has_interval, found.reason) == (False, reason)
+    assert math.isnan(found.value) == (not a)

@@ -16,7 +16,14 @@ from analysis.stats.effects import cliffs_delta, hodges_lehmann, hodges_lehmann_
 from analysis.stats.estimate import LEVEL, ONE_TRAJECTORY, Alternative, Estimate, TestResult
 from analysis.stats.failures import FailureBounds, failure_bounds, failure_interval, failure_test
 from analysis.stats.hypothesis_tests import paired_test, sign_flip_test, two_sample_test
-from analysis.stats.intervals import bca_interval, paper_wald_interval, share_interval, share_positive, t_interval
+from analysis.stats.intervals import (
+    bca_interval,
+    paper_wald_interval,
+    share_interval,
+    share_positive,
+    t_interval,
+    welch_interval,
+)
 from analysis.stats.means import MarginClaim, MeanMethod, below_margin, mean_interval
 from analysis.stats.noise import expected_noise, noise_floor, noise_floor_normal
 from analysis.stats.power import (
@@ -108,4 +115,5 @@ __all__ = [
     "summarise_drift",
     "t_interval",
     "two_sample_test",
+    "welch_interval",
 ]

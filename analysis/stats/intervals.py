@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from analysis.stats.estimate import LEVEL, Estimate, check_level
-from analysis.stats.samples import UNIT, FloatArray, clean_sample, generator, too_few
+from analysis.stats.estimate import LEVEL, Estimate, check_level, join_reasons
+from analysis.stats.samples import UNIT, FloatArray, clean_groups, clean_sample, generator, too_few
 
 BOOTSTRAP_RESAMPLES = 9_999
 """Resamples of every bootstrap interval."""
@@ -137,6 +137,32 @@ def share_positive(differences: ArrayLike, *, level: float = LEVEL) -> Estimate:
 def _clopper_pearson(n_with: int, n: int, level: float) -> tuple[float, float]:
     interval = stats.binomtest(n_with, n).proportion_ci(level, method="exact")
     return float(interval.low), float(interval.high)
+
+
+def welch_interval(a: ArrayLike, b: ArrayLike, *, level: float = LEVEL) -> Estimate:
+    """Interval of mean(a) - mean(b) of two groups of independent runs, without assuming one spread.
+
+    Source: Welch (1947), by `scipy.stats.ttest_ind`.
+
+    Args:
+        a: one value a run; NaN is left out and counted.
+        b: the other group; sizes may differ.
+        level: two-sided.
+
+    Raises:
+        ValueError: an infinite value or an impossible level.
+    """
+    check_level(level)
+    left, right, note = clean_groups(a, b)
+    n, method = left.size + right.size, "Welch's t"
+    value = float(left.mean() - right.mean()) if left.size and right.size else math.nan
+    reason = too_few(min(left.size, right.size), note, what="run in a group")
+    if not reason and np.ptp(left) == 0.0 and np.ptp(right) == 0.0:
+        reason = join_reasons(NO_SPREAD, note)
+    if reason:
+        return Estimate(value, math.nan, math.nan, n, None, level, method, reason)
+    interval = stats.ttest_ind(left, right, equal_var=False).confidence_interval(level)
+    return Estimate(value, float(interval.low), float(interval.high), n, None, level, method, note)
 
 
 def _no_spread(sample: FloatArray, note: str) -> str:
