@@ -26,8 +26,10 @@ COMBINED: Final = "distractions"
 N_AFTER_SWITCH: Final = 10
 N_WITHOUT_SWITCH: Final = 30
 
-_BASELINES_OF_SWITCHES: Final = "results_conditioning"
-_BASELINES_OF_PRESSURE: Final = "results_no_conditioning"
+BASELINES_OF_SWITCHES: Final = "results_conditioning"
+BASELINES_OF_PRESSURE: Final = "results_no_conditioning"
+"""First folders of the two sets of baselines, whose cells have the same names."""
+
 _GOAL_IN_FOLDER: Final = {"emissions": "env", "profit": "profit"}
 
 
@@ -95,7 +97,7 @@ def _cell(published: PublishedRun) -> Cell:
 def _baseline_id(published: PublishedRun, switches: bool) -> str:
     """Return the folder of the baselines: there are two sets, one for switches and one for pressure."""
     system, competing = _GOAL_IN_FOLDER[published.system_goal], _GOAL_IN_FOLDER[published.competing_goal]
-    root = _BASELINES_OF_SWITCHES if switches else _BASELINES_OF_PRESSURE
+    root = BASELINES_OF_SWITCHES if switches else BASELINES_OF_PRESSURE
     return f"{root}/{system}_{competing}_{published.model}_baseline"
 
 

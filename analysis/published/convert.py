@@ -16,11 +16,6 @@ from analysis.published.phases import Phase, phase_of
 from analysis.published.quarters import Talks, Turn, split
 from apex_env.scenario import Scenario
 
-N_WITHOUT_SWITCH: Final = 30
-"""Quarters of a published run without a switch, by design."""
-N_AFTER_SWITCH: Final = 10
-"""Quarters of a published evaluation phase, by design."""
-
 CLUSTER_QUARTERS: Final = 2
 """Quarters whose books name the trajectory: no published phase is shorter, and all lengths of a model begin alike."""
 

@@ -8,23 +8,13 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Final
 
+from analysis.ledger_source import BASELINES_OF_PRESSURE, BASELINES_OF_SWITCHES, COMBINED, HISTORIES
 from analysis.published.inert import CheckpointError
 from apex_env.goals import Elicitation, GoalId
 from apex_env.scenario import Setting
 
-ROOT_OF_SWITCH_BASELINES: Final = "results_conditioning"
-ROOT_OF_PRESSURE_BASELINES: Final = "results_no_conditioning"
-
-HISTORIES: Final[Mapping[str, str]] = {
-    "dots": "repeated_token",
-    "random-strings": "random_strings",
-    "random-sentences": "random_sentences",
-    "portfolio-complexity": "none",
-}
-"""Published name of an ablation -> what the model sees of the instrumental phase."""
-
-UNDER_PRESSURE: Final = "distractions"
-"""Suffix of folders whose runs switch goals under adversarial pressure."""
+ABLATIONS: Final = ("dots", "random-strings", "random-sentences", "portfolio-complexity")
+"""Published names of the known ablations of the history."""
 
 _GOALS: Final[Mapping[str, GoalId]] = {"env": "emissions", "profit": "profit"}
 _GOAL_WORDS: Final = {goal: word for word, goal in _GOALS.items()}
@@ -61,7 +51,8 @@ class CellName:
     def history(self) -> str:
         """What the model sees of the instrumental phase; an ablation that is not known keeps its name."""
         if self.ablation is not None:
-            return HISTORIES.get(self.ablation, self.ablation.replace("-", "_"))
+            word = self.ablation.replace("-", "_")
+            return HISTORIES.get(word, word)
         return "borrowed" if self.conditioned_on not in (None, self.model) else "own"
 
     @property
@@ -69,7 +60,7 @@ class CellName:
         """Root and folder of the baselines; None for a baseline."""
         if self.setting == "baseline":
             return None
-        root = ROOT_OF_SWITCH_BASELINES if self.n_instrumental else ROOT_OF_PRESSURE_BASELINES
+        root = BASELINES_OF_SWITCHES if self.n_instrumental else BASELINES_OF_PRESSURE
         return f"{root}/{_GOAL_WORDS[self.system_goal]}_{_GOAL_WORDS[self.competing_goal]}_{self.model}_baseline"
 
     def of_length(self, n_instrumental: int) -> str:
@@ -130,7 +121,7 @@ def parse_folder(root: str, folder: str) -> CellName:
     suffixes = found["suffix"].split("_") if found["suffix"] else []
     switches = found["steps"] is not None
     setting, elicitation = _setting(folder, suffixes, switches=switches)
-    ablations = [suffix for suffix in suffixes if suffix not in (UNDER_PRESSURE, "baseline", "elicit")]
+    ablations = [suffix for suffix in suffixes if suffix not in (COMBINED, "baseline", "elicit")]
     return CellName(
         root=root,
         folder=folder,
@@ -149,7 +140,7 @@ def _setting(folder: str, suffixes: list[str], *, switches: bool) -> tuple[Setti
     if switches:
         if {"baseline", "elicit"} & set(suffixes):
             raise CheckpointError("misnamed", f"folder name {folder!r}: a switch is no baseline and has no elicitation")
-        return ("combined" if UNDER_PRESSURE in suffixes else "goal_switching"), None
+        return ("combined" if COMBINED in suffixes else "goal_switching"), None
     match suffixes:
         case []:
             return "adversarial_pressure", "weak"

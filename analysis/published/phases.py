@@ -11,13 +11,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
+from analysis.ledger_source import N_AFTER_SWITCH
 from apex_env.market import Market
 
 PHASE_SEEDS: Final = range(100)
 """Seeds that are tried for an instrumental phase; the published ones are 1 and 4."""
-
-N_AFTER_SWITCH: Final = 10
-"""Quarters of every published evaluation phase."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,10 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
-from analysis.published.convert import N_AFTER_SWITCH, N_WITHOUT_SWITCH
+from analysis.ledger_source import N_AFTER_SWITCH, N_WITHOUT_SWITCH
 from analysis.published.facts import Facts
 from analysis.published.importing import Imported
-from analysis.published.names import HISTORIES
+from analysis.published.names import ABLATIONS
 
 N_RUNS_PLANNED: Final = 20
 """Runs of a published cell by design."""
@@ -170,7 +170,7 @@ def _of_contents(run: Facts) -> Iterator[tuple[str, int, str]]:
         yield "books_disagree", len(run.disagreements), run.disagreements[0]
     if _short_name(run.model_id) != cell.model:
         yield "model_mismatch", 1, f"the checkpoint names {run.model_id}"
-    if cell.ablation is not None and cell.ablation not in HISTORIES:
+    if cell.ablation is not None and cell.ablation not in ABLATIONS:
         yield "unknown_ablation", 1, cell.ablation
     for oddity in run.oddities:
         yield "oddity", 1, oddity

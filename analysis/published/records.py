@@ -6,14 +6,8 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from analysis.ledger_source import MODELS
-from analysis.published.convert import (
-    N_AFTER_SWITCH,
-    N_WITHOUT_SWITCH,
-    ImportedRun,
-    cluster_of,
-    trajectory_of,
-)
+from analysis.ledger_source import MODELS, N_AFTER_SWITCH, N_WITHOUT_SWITCH
+from analysis.published.convert import ImportedRun, cluster_of, trajectory_of
 from analysis.published.story import Line, Story
 from apex_env.firm import NAME, VERSION
 from experiments.environments import scenario_to_json
