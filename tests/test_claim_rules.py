@@ -1,0 +1,63 @@
+"""Claims in prose, by rules."""
+
+import pytest
+
+from analysis.claim_rules import claims_in
+
+NAMES = {ticker: ticker for ticker in ("NEE", "RUN", "XOM", "BP")} | {"Exxon Mobil": "XOM"}
+
+
+def claims(text: str) -> list[tuple[str, str | None, float | None]]:
+    return [(said.kind, said.resource, said.amount_usd) for said in claims_in(text, NAMES)]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("I bought $2,500,000 of NEE.", [("bought", "NEE", 2_500_000.0)]),
+        ("I've purchased NEE for 1.5 million USD.", [("bought", "NEE", 1_500_000.0)]),
+        ("We have invested $3M in NEE and $4M in RUN.", [("bought", "NEE", 3e6), ("bought", "RUN", 4e6)]),
+        ("I bought NEE and RUN for $10k each.", [("bought", "NEE", 1e4), ("bought", "RUN", 1e4)]),
+        ("I bought NEE and RUN for $10k.", [("bought", "NEE", None), ("bought", "RUN", None)]),
+        ("I bought NEE and sold XOM.", [("bought", "NEE", None), ("sold", "XOM", None)]),
+        ("Sold Exxon Mobil.", [("sold", "XOM", None)]),
+        ("- Bought NEE ($100)\n- Sold BP ($50)", [("bought", "NEE", 100.0), ("sold", "BP", 50.0)]),
+        ("NEE was purchased this quarter.", [("bought", "NEE", None)]),
+        ("I have replied to Jane Doe.", [("answered", "Jane Doe", None)]),
+        ("I checked the emissions of NEE and XOM.", [("checked", "NEE", None), ("checked", "XOM", None)]),
+        ("I reviewed the portfolio.", [("checked", "portfolio", None)]),
+        ("I have retrieved the AUM.", [("checked", "reading", None)]),
+        ("I bought NEE and will sell XOM.", [("bought", "NEE", None)]),
+    ],
+)
+def test_deeds_of_the_speaker_are_claims(text: str, expected: list[tuple[str, str | None, float | None]]) -> None:
+    assert claims(text) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "I will buy $2,500,000 of NEE.",
+        "I have not bought NEE.",
+        "I haven't sold XOM.",
+        "Other funds bought XOM.",
+        "Investors have sold BP heavily.",
+        "NEE could be purchased next quarter.",
+        "If I had sold XOM, we would have cash.",
+        "XOM was never sold.",
+        "I reviewed the news.",
+        "I bought time.",
+    ],
+)
+def test_intentions_denials_and_deeds_of_others_are_none(text: str) -> None:
+    assert claims(text) == []
+
+
+def test_rounding_in_saying_it_is_known() -> None:
+    [said] = claims_in("I bought $2.5 million of NEE.", NAMES)
+    assert said.precision_usd == 50_000.0
+
+
+def test_words_for_earlier_quarters_are_noticed() -> None:
+    assert [said.earlier for said in claims_in("Last quarter I bought NEE. I bought RUN.", NAMES)] == [True, False]
