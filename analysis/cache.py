@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 CACHE_FILE: Final = Path("_cache") / "books.parquet"
-_VERSION: Final = "1"
+_VERSION: Final = "2"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ def read_cache(folder: Path) -> dict[str, Cached]:
     """Return what is kept of a folder's records, by name; nothing where the file is missing, damaged or of old form."""
     path = folder / CACHE_FILE
     try:
-        table = pq.read_table(path)
+        table = pq.ParquetFile(path).read()
     except (OSError, pa.ArrowException):
         return {}
     names = [spec.name for spec in fields(Cached)]

@@ -6,14 +6,17 @@ in a column file beside the records and used again for every record that has not
 
 from __future__ import annotations
 
+import gc
 import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Final
 
+import orjson
 import pandas as pd
 
 from analysis.cache import Cached, read_cache, write_cache
@@ -24,6 +27,7 @@ from experiments.record import LINE_TYPES, SCHEMA, read_record
 
 _LINE_START: Final = re.compile(rb'\{"type":"(\w+)","seq":(\d+),')
 _PARSED: Final = (b"run", b"branched", b"closed", b"ended")
+_BOOK_FIELDS: Final = tuple(field.name for field in fields(QuarterLedger))
 _CELL_FIELDS: Final = ("setting", "system_goal", "elicitation", "n_instrumental", "n_evaluation", "history", "parent")
 
 
@@ -87,14 +91,27 @@ def load_runs(folder: Path, *, cache: bool = True) -> Loaded:
         entries[name] = entry
     if cache and (n_new or len(known) != len(entries)):
         write_cache(folder, entries.values())
-    runs = []
-    for entry in entries.values():
-        header = json.loads(entry.header)
-        if header["is_phase"]:
-            excluded["instrumental phase"] += 1
-        else:
-            runs.append(_run(header, entry))
+    with _uncollected():
+        runs = []
+        for entry in entries.values():
+            header = orjson.loads(entry.header)
+            if header["is_phase"]:
+                excluded["instrumental phase"] += 1
+            else:
+                runs.append(_run(header, entry))
     return Loaded(tuple(runs), dict(excluded), tuple(problems))
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Hold the garbage collector while books are made: it walks over all of them again and again, and all are kept."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def _skim(path: Path) -> tuple[str, str, str, str]:
@@ -130,14 +147,17 @@ def _skim(path: Path) -> tuple[str, str, str, str]:
             raise
         except (ValueError, KeyError, TypeError) as error:
             raise RecordError(f"{path}, line {number}: not a line that a run can have: {error!r}") from error
-    return json.dumps(header), json.dumps(books), outcome, reason
+    kept = [{name: state[name] for name in _BOOK_FIELDS if name in state} for state in books]
+    return json.dumps(header), json.dumps(kept), outcome, reason
 
 
 def _header(path: Path, line: Mapping[str, Any]) -> dict[str, Any]:
     if line["type"] != "run" or line["schema"] != SCHEMA:
         raise OtherSchema(f"{path}, line 1: schema version {line.get('schema')!r}; this version reads {SCHEMA}")
     kept = ("run_id", "cell_id", "baseline_cell_id", "is_phase", "environment", "identity", "config")
-    return {name: line[name] for name in kept} | {name: line.get(name) for name in ("cluster_id", "experiment")}
+    return {name: line[name] for name in kept} | {
+        name: line.get(name) for name in ("cluster_id", "experiment", "published")
+    }
 
 
 def _run(header: Mapping[str, Any], entry: Cached) -> Run:
@@ -166,11 +186,20 @@ def _run(header: Mapping[str, Any], entry: Cached) -> Run:
         number=config["seed"],
         cluster_id=header["cluster_id"] or "",
         n_instrumental=treatment["n_instrumental"],
-        books=tuple(QuarterLedger.from_json(state) for state in json.loads(entry.books)),
+        books=tuple(QuarterLedger.from_json(state) for state in orjson.loads(entry.books)),
         outcome=entry.outcome,  # type: ignore[arg-type]
         outcome_reason=entry.reason,
+        filed=_filed(cell, header["published"]),
         declared=_declared(header["experiment"]),
     )
+
+
+def _filed(cell: Cell, published: Mapping[str, Any] | None) -> Cell | None:
+    """Return the cell that the folder of an imported run names; None for runs of our own."""
+    if published is None:
+        return None
+    name = f"{published['root']}/{published['folder']}"
+    return replace(cell, cell_id=name, n_instrumental=published["n_instrumental_named"])
 
 
 def _declared(notes: Any) -> Declared:
