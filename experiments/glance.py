@@ -56,6 +56,8 @@ class Glance:
     outcome: str = "unfinished"
     reason: str = ""
     """Why it ended, in words; empty where it has not."""
+    is_branched: bool = False
+    """Whether it goes on from a phase."""
     last_opened: int = 0
     last_closed: int = 0
     n_closed: int = 0
@@ -126,7 +128,7 @@ class Glance:
             if kind == b"opened":
                 self.last_opened = max(self.last_opened, line["quarter"])
             elif kind == b"branched":
-                self._count_summary(line["recipe"])
+                self._note_branch(line["recipe"])
             elif kind == b"interview":
                 self._count(_usage(line["usage"]))
             elif line["by"] == "model":
@@ -143,7 +145,8 @@ class Glance:
                 self.contexts.first_tokens, self.contexts.first_at = tokens, at
             self.contexts.last_tokens, self.contexts.last_at = tokens, at
 
-    def _count_summary(self, recipe: Mapping[str, Any]) -> None:
+    def _note_branch(self, recipe: Mapping[str, Any]) -> None:
+        self.is_branched = True
         if "usage" in recipe:
             self._count(_usage(recipe["usage"]))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any, Final
 
@@ -59,6 +60,24 @@ def problem_in(argv: Sequence[str], conf_dir: Path) -> str:
         except (HydraException, OmegaConfBaseException) as error:
             return _told(error, arguments.overrides)
     return ""
+
+
+def jobs_of(overrides: Sequence[str]) -> list[list[str]]:
+    """Return the overrides of each job of a ``--multirun``: every combination of the values of its sweeps.
+
+    >>> jobs_of(["seeds=1,2", "name=x"])
+    [['seeds=1', 'name=x'], ['seeds=2', 'name=x']]
+    """
+    from hydra.core.override_parser.overrides_parser import OverridesParser
+
+    choices = [
+        [f"{one.get_key_element()}={value}" for value in one.sweep_string_iterator()]
+        if one.is_sweep_override()
+        else [one.input_line or ""]
+        for one in OverridesParser.create().parse_overrides(list(overrides))
+        if not one.get_key_element().startswith("hydra")
+    ]
+    return [list(job) for job in product(*choices)]
 
 
 def _compose(overrides: Sequence[str]) -> Mapping[str, Any]:

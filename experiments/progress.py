@@ -83,8 +83,8 @@ class Progress:
             parts.append("cost unknown" if self.cost_usd is None else f"${self.cost_usd:,.2f}")
         left = self.n_quarters - self.quarters_done
         if self.quarters_done and left > 0:
-            parts.append(f"about {_duration(elapsed_s / self.quarters_done * left)} left")
-        parts.append(f"{_duration(elapsed_s)} so far")
+            parts.append(f"about {duration(elapsed_s / self.quarters_done * left)} left")
+        parts.append(f"{duration(elapsed_s)} so far")
         return ", ".join(parts)
 
 
@@ -92,10 +92,10 @@ def _n_quarters(run: RunSpec) -> int:
     return run.treatment.n_evaluation or 0
 
 
-def _duration(seconds: float) -> str:
+def duration(seconds: float) -> str:
     """Return a duration for people.
 
-    >>> _duration(42), _duration(300), _duration(7260)
+    >>> duration(42), duration(300), duration(7260)
     ('42 s', '5 min', '2 h 1 min')
     """
     if seconds < 120:

@@ -12,7 +12,7 @@ from typing import Any, Final
 from experiments.budget import check_prices, known_price
 from experiments.config import Settings, validate
 from experiments.errors import InputError
-from experiments.overrides import problem_in, secret_in
+from experiments.overrides import jobs_of, problem_in, secret_in
 from experiments.progress import Progress
 from experiments.sweep import Report, Sweep, run_sweep
 from experiments.treatment import ModelConfig
@@ -73,17 +73,39 @@ def settings_of(overrides: Sequence[str]) -> Settings:
     Raises:
         InputError: if the overrides do not compose, or what they ask for is not allowed.
     """
+    configurations = configurations_of(overrides)
+    if len(configurations) > 1:
+        raise InputError(f"{' '.join(overrides)}: {len(configurations)} configurations, where one is expected")
+    return validate(configurations[0])
+
+
+def configurations_of(overrides: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the configuration of each job of a command line: one, or with ``--multirun`` one a combination of values.
+
+    Raises:
+        InputError: if the overrides do not compose, or hold what looks like a key.
+    """
     from hydra import compose, initialize_config_dir
+    from hydra._internal.utils import get_args_parser
+    from hydra.errors import HydraException
     from omegaconf import OmegaConf
 
     problem = secret_in(overrides) or problem_in(overrides, CONF_DIR)
     if problem:
         raise InputError(problem)
+    arguments = get_args_parser().parse_args(list(overrides))
+    jobs = jobs_of(arguments.overrides) if arguments.multirun else [arguments.overrides]
+    found = []
     with initialize_config_dir(str(CONF_DIR), version_base="1.3"):
-        plain = OmegaConf.to_container(compose("config", overrides=list(overrides)), resolve=True)
-    if not isinstance(plain, dict):
-        raise InputError(f"the configuration is {type(plain).__name__}: a mapping is expected")
-    return validate({str(key): value for key, value in plain.items()})
+        for job in jobs:
+            try:
+                plain = OmegaConf.to_container(compose("config", overrides=list(job)), resolve=True)
+            except HydraException as error:
+                raise InputError(str(error).splitlines()[0]) from error
+            if not isinstance(plain, dict):
+                raise InputError(f"the configuration is {type(plain).__name__}: a mapping is expected")
+            found.append({str(key): value for key, value in plain.items()})
+    return found
 
 
 def play_settings(settings: Settings) -> Report:
