@@ -82,19 +82,30 @@ def test_runs_through_a_failing_service_are_the_same_runs(
     assert len(recorded) == sum(peer.log.faults.values())
 
 
-@pytest.mark.parametrize("route", ["chat", "responses", "anthropic"])
-def test_run_that_a_dead_service_ended_goes_on_where_it_stopped(
+THINKING: dict[str, dict[str, Any]] = {
+    "chat": {},
+    "responses": {"reasoning_effort": "low"},
+    "anthropic": {"thinking": "enabled", "thinking_budget_tokens": 1024},
+}
+
+
+@pytest.mark.parametrize("route", THINKING)
+def test_run_that_a_dead_service_ended_goes_on_where_it_stopped_with_its_thinking(
     route: str, tmp_path: Path, in_process: dict[tuple[bool, str], list[Any]]
 ) -> None:
     dead = faults.when(faults.unavailable(), lambda arrival: arrival.index >= 4)
     with Peer(scripted_brain("adherent", seed=1), faults=[dead]) as peer:
-        model = config_of(route, peer, name="adherent", max_tries=2)
+        model = config_of(route, peer, name="adherent", max_tries=2, **THINKING[route])
         report = sweep_runs(tmp_path, plan(model, SWITCH, seeds=(1,), n_phases=1))
         assert report.outcomes["completed"] == 0 and not report.complete
         peer.change(faults=[])
         over_the_wire = played(tmp_path, model)
     assert over_the_wire == in_process
+    assert peer.log.rejections == []
     assert peer.log.answered_twice() == []
+    assert peer.log.prefix_share() == 1.0
+    turns = [line for path in tmp_path.rglob("*.jsonl") for line in read_record(path).of_type("turn")]
+    assert all(("native" in line["message"]) == (route != "chat") for line in turns if line["by"] == "model")
 
 
 def test_wrong_key_stops_the_sweep_at_once(tmp_path: Path) -> None:

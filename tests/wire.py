@@ -15,7 +15,7 @@ from experiments.chat import Completion, Message, Position, Prompt, unique_ids, 
 from experiments.models import build_model
 from experiments.models.scripted import ScriptedModel, build
 from experiments.treatment import ModelConfig
-from tests.peers import Call, Peer, Reply, RequestView, SeenMessage
+from tests.peers import Call, Peer, Reply, RequestView, SeenMessage, Thinking
 
 KEY = "sk-peer-0123456789abcdef"
 KEY_ENV = "APEX_TEST_PEER_KEY"
@@ -145,14 +145,14 @@ def answered(message: Message, taken: set[str], prefix: str) -> list[Message]:
 
 
 def scripted_brain(agent: str, *, seed: int, **params: Any) -> Callable[[RequestView], Any]:
-    """A scripted agent behind a wire: it reads the request that came as it would read the prompt."""
+    """A scripted agent behind a wire: it reads the request as it would read the prompt, and thinks before it answers."""
     model: ScriptedModel = build(ModelConfig(agent, "scripted", agent, params))
 
     async def brain(view: RequestView) -> Reply:
         completion = await model.complete(_prompt_in(view, seed))
         message = completion.message
         calls = tuple(Call(call.name, call.arguments, id=call.call_id) for call in message.calls)
-        return Reply(text=message.text or None, calls=calls)
+        return Reply(text=message.text or None, calls=calls, thinking=(Thinking(f"Thought {view.n_turns}."),))
 
     return brain
 
