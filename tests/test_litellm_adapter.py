@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import subprocess
 import sys
@@ -40,6 +41,7 @@ def test_litellm_is_imported_offline_and_without_a_dotenv_file() -> None:
     litellm = library()
     assert {name: os.environ[name] for name in ENVIRONMENT} == dict(ENVIRONMENT)
     assert (litellm.drop_params, litellm.num_retries) == (False, 0)
+    assert not logging.getLogger("httpx").isEnabledFor(logging.INFO)
 
 
 @pytest.mark.parametrize(

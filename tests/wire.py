@@ -145,7 +145,7 @@ def answered(message: Message, taken: set[str], prefix: str) -> list[Message]:
 
 
 def scripted_brain(agent: str, *, seed: int, **params: Any) -> Callable[[RequestView], Any]:
-    """A scripted agent behind a wire, which reads a request as it would read the prompt and thinks before it answers."""
+    """A scripted agent behind a wire: it reads a request as it would read the prompt, and thinks before it answers."""
     model: ScriptedModel = build(ModelConfig(agent, "scripted", agent, params))
 
     async def brain(view: RequestView) -> Reply:

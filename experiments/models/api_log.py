@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -30,7 +31,7 @@ class ApiLog:
     @property
     def path(self) -> Path:
         """The file; each process has its own."""
-        return self.folder / f"{self.model}-{os.getpid()}.jsonl"
+        return self.folder / f"{re.sub(r'[^A-Za-z0-9._-]', '_', self.model)}-{os.getpid()}.jsonl"
 
     def write(self, request: Json, failure: Failure, position: Position) -> None:
         """Append one failing call.

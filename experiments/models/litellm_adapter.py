@@ -22,6 +22,7 @@ from experiments.models.params import EXTRA, fields_of, given, settings_of
 from experiments.models.pricing import Price, price_of
 from experiments.models.provider import RemoteModel, Wire
 from experiments.models.rendering import ANY_SERVICE, MISTRAL, Remembered
+from experiments.models.sdk import quiet
 from experiments.models.service import FIELDS, Service, read_service
 from experiments.models.shared import shared
 from experiments.treatment import ModelConfig
@@ -101,6 +102,7 @@ def price(config: ModelConfig) -> Price | None:
 def library() -> Any:
     """Return litellm, set up to do nothing on its own."""
     os.environ.update(ENVIRONMENT)
+    quiet("httpx", "LiteLLM")
     litellm: Any = import_module("litellm")
     litellm.suppress_debug_info = True
     litellm.drop_params = False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Mapping
 from typing import Any, Final, Protocol
 
@@ -12,6 +13,17 @@ from experiments.models.failures import Failure, described
 
 CONNECT_S: Final = 15.0
 """Time to reach a server."""
+
+
+def quiet(*names: str) -> None:
+    """Keep the loggers of clients from telling every request, unless somebody has set their level."""
+    for name in names:
+        logger = logging.getLogger(name)
+        if logger.level == logging.NOTSET:
+            logger.setLevel(logging.WARNING)
+
+
+quiet("httpx2")
 
 
 class StatusError(Protocol):
