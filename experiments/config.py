@@ -18,12 +18,13 @@ from experiments.grid import expand, plan_runs
 from experiments.interview import KEYS as INTERVIEW_KEYS
 from experiments.interview import Interview, read_interview
 from experiments.limits import LIMIT_NAMES, SCOPES, SweepLimits, read_limits
+from experiments.locking import Claims
 from experiments.record import Sync
 from experiments.treatment import ModelConfig, RunSpec, Treatment
 
 KEYS: Final = (
     "name about results_dir models play target treatment grid blocks seeds n_phases trial margin shard concurrency "
-    "limits interview sync corpus"
+    "limits interview sync claims corpus"
 ).split()
 FACTORS: Final = tuple(spec.name for spec in fields(Treatment) if spec.name != "corpus")
 """What a treatment can vary; the corpus is a field of its own."""
@@ -46,6 +47,7 @@ class Settings:
     limits: SweepLimits
     interview: Interview
     sync: Sync
+    claims: Claims
     corpus: Corpus
     n_phases: int
 
@@ -74,8 +76,9 @@ def validate(data: Mapping[str, Any]) -> Settings:
     name = str(data["name"])
     if not _NAME.fullmatch(name) or name.startswith("_"):
         raise InputError(f"name {name!r} is not allowed: letters, digits, '.', '_' and '-', as the name of a folder")
-    if data["sync"] not in get_args(Sync):
-        raise InputError(f"sync {data['sync']!r} is not allowed: {', '.join(get_args(Sync))}")
+    for key, allowed in (("sync", get_args(Sync)), ("claims", get_args(Claims))):
+        if data[key] not in allowed:
+            raise InputError(f"{key} {data[key]!r} is not allowed: {', '.join(allowed)}")
     return Settings(
         name=name,
         about=str(data["about"]),
@@ -87,6 +90,7 @@ def validate(data: Mapping[str, Any]) -> Settings:
         limits=_limits(data["limits"]),
         interview=_interview(data["interview"], runs),
         sync=data["sync"],
+        claims=data["claims"],
         corpus=corpus,
         n_phases=data["n_phases"],
     )

@@ -6,7 +6,6 @@ only by the writer that holds the file's lock. Nothing is recovered by parsing a
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import os
@@ -17,7 +16,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Literal, Self
 
-from experiments.errors import RecordError, RunLocked
+from experiments.errors import RecordError
+from experiments.locking import Claims, claim
 
 SCHEMA: Final = 1
 """Version of the record's schema; records of another one are refused, never mixed."""
@@ -128,14 +128,15 @@ def _checked(path: Path, lines: list[Line]) -> tuple[Line, ...]:
 
 
 class RecordWriter:
-    """Appends lines to one record and holds its lock for as long as it lives; a context manager."""
+    """Appends lines to one record and holds the claim on it for as long as it lives; a context manager."""
 
-    def __init__(self, path: Path, *, sync: Sync = "quarter") -> None:
-        """Lock a record for writing, new or existing; a torn last line is cut off.
+    def __init__(self, path: Path, *, sync: Sync = "quarter", claims: Claims = "flock") -> None:
+        """Claim a record for writing, new or existing; a torn last line is cut off.
 
         Args:
             path: the record; folders above it are made.
             sync: when lines reach the disk.
+            claims: how other processes are kept away.
 
         Raises:
             RunLocked: if another process or writer has it.
@@ -149,10 +150,14 @@ class RecordWriter:
         except OSError as error:
             raise RecordError(f"{path}: cannot be written: {error.strerror}") from error
         try:
-            self._lock()
-            self.existing = self._cut_and_read()
+            self._claim = claim(path, self._fd, claims)
         except BaseException:
             os.close(self._fd)
+            raise
+        try:
+            self.existing = self._cut_and_read()
+        except BaseException:
+            self.close()
             raise
         self._next_seq = len(self.existing.lines) if self.existing else 0
 
@@ -161,7 +166,9 @@ class RecordWriter:
 
         Raises:
             OSError: if the disk is full; the incomplete line is cut off again.
+            RunLocked: if another process has taken the run over; nothing is written.
         """
+        self._claim.check()
         line = {"type": kind, "seq": self._next_seq, "time": datetime.now(UTC).isoformat(timespec="milliseconds")}
         data = json.dumps(line | fields, separators=(",", ":"), allow_nan=False).encode("ascii") + b"\n"
         size = os.fstat(self._fd).st_size
@@ -177,8 +184,9 @@ class RecordWriter:
             os.fsync(self._fd)
 
     def close(self) -> None:
-        """Release the lock."""
+        """Release the claim."""
         if self._fd >= 0:
+            self._claim.release()
             os.close(self._fd)
             self._fd = -1
 
@@ -189,12 +197,6 @@ class RecordWriter:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-    def _lock(self) -> None:
-        try:
-            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise RunLocked(f"{self.path}: another process writes this run") from error
 
     def _cut_and_read(self) -> Record | None:
         data = self.path.read_bytes()

@@ -120,6 +120,7 @@ def play_settings(settings: Settings) -> Report:
         build_model=build_model,
         concurrency=settings.concurrency,
         sync=settings.sync,
+        claims=settings.claims,
         corpus=settings.corpus,
         notes={"name": settings.name, "about": settings.about, "margin": settings.margin},
         interview=settings.interview,

@@ -23,6 +23,7 @@ from experiments.environments import (
 from experiments.errors import PARTIAL, ContextLimit, RecordError, RunEnded, Tampered
 from experiments.history import Ask, make_recipe, shown
 from experiments.interview import Interview, is_due_at_end
+from experiments.locking import Claims
 from experiments.provenance import benchmark_version, provenance
 from experiments.rebuild import Cut, messages_sha256, rebuild
 from experiments.record import CANARY, SCHEMA, Record, RecordWriter, Sync
@@ -47,6 +48,7 @@ class Job:
     model: Model
     watch: Watch
     sync: Sync = "quarter"
+    claims: Claims = "flock"
     corpus: Corpus | None = None
     cut: Cut | None = None
     """Where the run branches from its phase."""
@@ -104,7 +106,7 @@ async def play(job: Job) -> str:
         Cancelled: if a run that has begun before must not go on; its record is left as it is.
         SweepStop: if nothing of the sweep can succeed.
     """
-    with RecordWriter(job.path, sync=job.sync) as writer:
+    with RecordWriter(job.path, sync=job.sync, claims=job.claims) as writer:
         dialogue = Dialogue()
         existing = writer.existing
         if existing is None or (job.cut is not None and existing.branched is None):

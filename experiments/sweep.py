@@ -19,6 +19,7 @@ from experiments.glance import PriceOf, unknown_price
 from experiments.grid import plan_phases
 from experiments.interview import Interview, is_due_at_end
 from experiments.limits import SweepLimits
+from experiments.locking import Claims
 from experiments.progress import Progress
 from experiments.rebuild import Cut, rebuild
 from experiments.record import Sync, read_record
@@ -45,6 +46,7 @@ class Sweep:
     build_model: Callable[[ModelConfig], Model]
     concurrency: int = 16
     sync: Sync = "quarter"
+    claims: Claims = "flock"
     corpus: Corpus | None = None
     notes: Mapping[str, Any] = field(default_factory=dict)
     interview: Interview = Interview()
@@ -148,6 +150,7 @@ class _Pending:
                     model=self.sweep.build_model(spec.model),
                     watch=self.watch.run(record_path(self.sweep.root, spec)),
                     sync=self.sweep.sync,
+                    claims=self.sweep.claims,
                     corpus=self.sweep.corpus,
                     cut=cut,
                     interview=self.sweep.interview,

@@ -30,6 +30,7 @@ def configuration(**changes: Any) -> dict[str, Any]:
         "limits": {scope: dict.fromkeys(("max_cost_usd", "max_tokens", "max_hours")) for scope in ("sweep", "run")},
         "interview": {"at": [], "at_end": False, "awareness": False},
         "sync": "end",
+        "claims": "flock",
         "corpus": None,
     }
     return plain | changes
@@ -119,6 +120,7 @@ def test_shards_split_the_runs_by_phase_and_lose_none() -> None:
         ({"interview": asked(at_end="yes")}, "interview.at_end 'yes' is not allowed: true or false"),
         ({"interview": asked(awareness=True)}, "interview.awareness is true, but nothing is asked"),
         ({"sync": "never"}, "sync 'never' is not allowed: quarter, end"),
+        ({"claims": "none"}, "claims 'none' is not allowed: flock, heartbeat"),
         ({"margin": 2}, "margin 2 is not allowed"),
         ({"name": "../up"}, "name '../up' is not allowed"),
         ({"name": "_hidden"}, "name '_hidden' is not allowed"),
