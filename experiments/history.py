@@ -25,7 +25,8 @@ Recipe = Mapping[str, Any]
 Ask = Callable[[Sequence[Message]], Awaitable[tuple[str, Usage | None]]]
 """Asks the run's own model, with tools off, and returns its answer and what that cost."""
 
-STRING_LENGTH: Final = 24
+STRING_LENGTHS: Final = (3, 12)
+"""Shortest and longest random string, in letters."""
 
 
 async def make_recipe(kind: History, cut: Cut, *, seed: int, corpus: Corpus, ask: Ask) -> Recipe:
@@ -48,8 +49,10 @@ async def make_recipe(kind: History, cut: Cut, *, seed: int, corpus: Corpus, ask
         return {"kind": kind, "text": text, "usage": cost} | _achieved(cut, [user(text)])
     if kind == "repeated_token":
         return _repeated_token(cut, corpus.history["token"])
-    if kind in ("random_sentences", "random_strings"):
-        return _repeated_unit(kind, cut, _unit(kind, seed, corpus))
+    if kind == "random_strings":
+        return _random_strings(cut, seed)
+    if kind == "random_sentences":
+        return _repeated_sentence(cut, stream(seed, f"history:{kind}").choice(_sentences(corpus)))
     return {"kind": kind}
 
 
@@ -60,10 +63,10 @@ def shown(recipe: Recipe, messages: Sequence[Message]) -> tuple[Message, ...]:
         return ()
     if kind == "repeated_token":
         return (user(recipe["token"] * recipe["n"]),)
-    if kind == "summarised":
+    if kind in ("summarised", "random_strings"):
         return (user(recipe["text"]),)
-    if kind in ("random_sentences", "random_strings"):
-        return _with_replaced_turns(messages, [_repeat(recipe["unit"], n) for n in recipe["counts"]])
+    if kind == "random_sentences":
+        return _with_replaced_turns(messages, [_repeat(recipe["sentence"], n) for n in recipe["counts"]])
     return tuple(messages)
 
 
@@ -98,35 +101,57 @@ def _repeated_token(cut: Cut, token: str) -> Recipe:
     return recipe | _achieved(cut, shown(recipe, cut.messages))
 
 
-def _repeated_unit(kind: History, cut: Cut, unit: str) -> Recipe:
-    """Return how often a sentence or string stands in place of each of the agent's turns.
+def _random_strings(cut: Cut, seed: int) -> Recipe:
+    """Return strings of random letters, as many as come nearest to the target."""
+    target, _ = target_tokens(cut)
+    rng = stream(seed, "history:random_strings")
+    strings: list[str] = []
+    n, tokens = max(1, target // 4), 0
+    for _ in range(12):
+        while len(strings) < n:
+            strings.append("".join(rng.choices(ascii_lowercase, k=rng.randint(*STRING_LENGTHS))))
+        tokens = count_text(" ".join(strings[:n]))
+        step = round((target - tokens) * n / tokens)
+        if step == 0:
+            break
+        n = max(1, n + step)
+    recipe = {"kind": "random_strings", "text": " ".join(strings[:n]), "n": n}
+    return recipe | _achieved(cut, shown(recipe, cut.messages))
 
-    Counts are rounded cumulatively, so the whole is off by one unit at most, save where each turn needs one.
+
+def _repeated_sentence(cut: Cut, sentence: str) -> Recipe:
+    """Return how often a sentence stands in place of each of the agent's turns.
+
+    The whole is off by one sentence at most, save where each turn needs one and they are too long already.
     """
     target, _ = target_tokens(cut)
     blocks = [list(block) for is_user, block in _blocks(cut.messages) if not is_user]
     said = [count_messages(block) for block in blocks]
     kept = count_messages([message for message in cut.messages if message.role == "user"])
     scale = max(0.0, target - kept) / max(1, sum(said))
-    tokens_a_unit = count_text(_repeat(unit, 20)) / 20
+    tokens_a_sentence = count_text(_repeat(sentence, 20)) / 20
     counts: list[int] = []
     wanted = 0.0
     for tokens in said:
         wanted += tokens * scale
-        counts.append(max(1, round(wanted / tokens_a_unit) - sum(counts)))
-    recipe = {"kind": kind, "unit": unit, "counts": counts}
+        counts.append(max(1, round(wanted / tokens_a_sentence) - sum(counts)))
+    recipe: dict[str, Any] = {"kind": "random_sentences", "sentence": sentence, "counts": counts}
+    # Tokens merge where sentences meet, and some turns were shorter than a sentence; the longest take up the difference.
+    for _ in range(3):
+        n_missing = round((target - count_messages(shown(recipe, cut.messages))) / tokens_a_sentence)
+        while counts and n_missing and (n_missing > 0 or max(counts) > 1):
+            step = 1 if n_missing > 0 else -1
+            counts[counts.index(max(counts))] += step
+            n_missing -= step
     return recipe | _achieved(cut, shown(recipe, cut.messages))
 
 
-def _unit(kind: History, seed: int, corpus: Corpus) -> str:
-    rng = stream(seed, f"history:{kind}")
-    if kind == "random_strings":
-        return "".join(rng.choices(ascii_lowercase, k=STRING_LENGTH))
-    return rng.choice(corpus.history["sentences"].splitlines())
+def _sentences(corpus: Corpus) -> list[str]:
+    return str(corpus.history["sentences"]).splitlines()
 
 
-def _repeat(unit: str, n: int) -> str:
-    return " ".join([unit] * n)
+def _repeat(sentence: str, n: int) -> str:
+    return " ".join([sentence] * n)
 
 
 def _blocks(messages: Sequence[Message]) -> list[tuple[bool, list[Message]]]:

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from apex_env.protocol import ToolCall
 from apex_env.texts import load_corpus
@@ -76,16 +78,49 @@ def test_repeated_token_is_one_user_message_within_one_per_cent_of_what_it_repla
     assert recipe["target_tokens"] == count_messages(cut.messages)
 
 
-@pytest.mark.parametrize("kind", ["random_sentences", "random_strings"])
-def test_replaced_turns_keep_the_user_messages_and_the_length_within_one_sentence(kind: History, cut: Cut) -> None:
-    recipe = recipe_of(kind, cut)
+@pytest.mark.parametrize("n_tokens", [12, 700, 40_000])
+def test_random_strings_are_one_user_message_within_one_string_of_what_it_replaces(n_tokens: int, cut: Cut) -> None:
+    from dataclasses import replace
+
+    first = count_text(cut.messages[0].text)
+    recipe = recipe_of("random_strings", replace(cut, reported=(first, n_tokens)))
+    (message,) = shown(recipe, cut.messages)
+    assert message.role == "user"
+    strings = message.text.split(" ")
+    assert len(strings) == recipe["n"]
+    assert all(string.isalpha() and 3 <= len(string) <= 12 for string in strings)
+    assert abs(count_text(message.text) - n_tokens) <= max(count_text(f" {string}") for string in strings)
+
+
+def test_replaced_turns_keep_the_user_messages_and_the_length_within_one_sentence(cut: Cut) -> None:
+    recipe = recipe_of("random_sentences", cut)
     messages = shown(recipe, cut.messages)
     kept = [message for message in messages if message.role == "user"]
     assert kept == [message for message in cut.messages if message.role == "user"]
     assert {message.role for message in messages} == {"user", "assistant"}
     assert not any(message.calls for message in messages)
-    one = count_text(recipe["unit"] + " ")
-    assert abs(count_messages(messages) - count_messages(cut.messages)) <= one + len(messages)
+    assert abs(count_messages(messages) - count_messages(cut.messages)) <= count_text(recipe["sentence"] + " ")
+
+
+turns = st.lists(st.tuples(st.text("ab ", max_size=400), st.booleans()), min_size=1, max_size=12)
+
+
+@given(turns, st.integers(1, 50))
+def test_any_conversation_keeps_its_length_within_one_sentence_if_its_turns_have_room(
+    said: list[tuple[str, bool]], seed: int
+) -> None:
+    messages: list[Message] = []
+    for place, (text, calls) in enumerate(said):
+        sent = (ToolCall(f"c{place}", "view_portfolio", {}),) if calls else ()
+        messages += [user(f"Quarter {place + 1}"), Message("assistant", text, sent)]
+        messages += [Message("tool", text, call_id=call.call_id) for call in sent]
+    there = Cut("run", 1, "", tuple(messages), None)  # type: ignore[arg-type]
+    recipe = recipe_of("random_sentences", there, seed)
+    assert_valid(shown(recipe, there.messages))
+    one = count_text(recipe["sentence"] + " ")
+    n, target = count_messages(shown(recipe, there.messages)), count_messages(messages)
+    assert n >= target - one
+    assert n <= target + one or set(recipe["counts"]) == {1}
 
 
 def test_usage_that_the_provider_reported_is_the_target_where_there_is_any(cut: Cut) -> None:
@@ -98,10 +133,11 @@ def test_usage_that_the_provider_reported_is_the_target_where_there_is_any(cut: 
     assert recipe["shown_tokens"] == pytest.approx(4000, rel=0.01)
 
 
-def test_units_differ_between_seeds_and_not_between_calls(cut: Cut) -> None:
-    units = {recipe_of("random_strings", cut, seed)["unit"] for seed in range(1, 6)}
-    assert len(units) == 5
-    assert recipe_of("random_sentences", cut, 3)["unit"] in load_corpus().history["sentences"].splitlines()
+def test_random_texts_differ_between_seeds(cut: Cut) -> None:
+    assert len({recipe_of("random_strings", cut, seed)["text"] for seed in range(1, 6)}) == 5
+    sentences = {recipe_of("random_sentences", cut, seed)["sentence"] for seed in range(1, 20)}
+    assert len(sentences) > 5
+    assert sentences <= set(load_corpus().history["sentences"].splitlines())
 
 
 def test_summary_is_asked_of_the_model_once_and_stored(cut: Cut) -> None:
@@ -115,7 +151,7 @@ def test_conversation_of_several_calls_in_a_turn_is_replaced_as_one_block() -> N
     calls = (ToolCall("a", "view_portfolio", {}), ToolCall("b", "nothing", "{broken"))
     messages = (user("Quarter 1"), Message("assistant", "", calls), Message("tool", "x", call_id="a"))
     messages += (Message("tool", "y", call_id="b"), Message("assistant", "done"), user("Quarter 2"))
-    replaced = shown({"kind": "random_sentences", "unit": "Hm.", "counts": [2]}, messages)
+    replaced = shown({"kind": "random_sentences", "sentence": "Hm.", "counts": [2]}, messages)
     assert replaced == (user("Quarter 1"), Message("assistant", "Hm. Hm."), user("Quarter 2"))
 
 
