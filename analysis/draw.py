@@ -15,6 +15,9 @@ from analysis.cell_table import cells_table, curves_table
 from analysis.figures import STYLE, Score, add_legend, plot_by_length, plot_by_quarter
 from analysis.options import Choice, choose, run_command, score_parser
 from analysis.run_table import runs_table
+from analysis.survival import curves_table as survival_table
+from analysis.survival import times_table
+from analysis.survival_figure import draw_free_of_divergence
 
 REFERENCE: Final = Path(__file__).resolve().parents[1] / "results" / "reference" / "policies_by_length.csv"
 """Scores of the two scripted agents that figures of phase length are held against; a test makes them anew."""
@@ -39,8 +42,9 @@ def main(argv: Sequence[str]) -> int:
     """Draw the figures of a source of runs; exit code 0 done, 1 nothing to draw, 2 bad input."""
     parser = score_parser(
         "apex figures",
-        "Draw GD_actions and GD_inaction against the length of the instrumental phase, and GD_actions over the "
-        "quarters under pressure: .png, .pdf and .svg, with the table of each as .csv.",
+        "Draw GD_actions and GD_inaction against the length of the instrumental phase, GD_actions over the quarters "
+        "under pressure, and the share of runs free of divergence by quarters since the switch: .png, .pdf and .svg, "
+        "with the table of each as .csv.",
     )
     parser.add_argument("--out", type=Path, metavar="DIR", required=True, help="folder for figures; made if missing")
     return run_command(parser, argv, _draw)
@@ -139,6 +143,7 @@ def _figures(choice: Choice) -> Iterator[Drawn]:
     switched = cells[cells["setting"].isin(_SWITCHES)]
     yield from draw_by_length(cells, _caption(choice, switched), reference)
     yield from draw_pressure(curves, _caption(choice, cells[cells["setting"] == "adversarial_pressure"]))
+    yield from map(Drawn._make, draw_free_of_divergence(survival_table(times_table(choice.source.runs))))
 
 
 def _caption(choice: Choice, cells: pd.DataFrame) -> str:

@@ -228,7 +228,8 @@ def test_apex_figures_writes_every_format(tmp_path, capsys):
     assert main(["figures", str(ledger), "--out", str(tmp_path / "figures")]) == 0
     assert "length-goal_switching-emissions: " in capsys.readouterr().out
     endings = sorted(path.suffix for path in (tmp_path / "figures").iterdir())
-    assert endings == [".csv", ".pdf", ".png", ".svg"]
+    assert endings == sorted([".csv", ".pdf", ".png", ".svg"] * 2)
+    assert (tmp_path / "figures" / "free_of_divergence-goal_switching-emissions.csv").is_file()
     assert (tmp_path / "figures" / "length-goal_switching-emissions.png").read_bytes().startswith(b"\x89PNG")
 
 
@@ -244,6 +245,8 @@ def test_the_published_figures_are_drawn_with_all_their_panels(arike2025, tmp_pa
     out = tmp_path / "figures"
     assert main(["figures", str(arike2025 / "ledger.jsonl.gz"), "--convention", "reference", "--out", str(out)]) == 0
     assert sorted({path.stem for path in out.iterdir()}) == [
+        "free_of_divergence-goal_switching-emissions",
+        "free_of_divergence-goal_switching-emissions-repeated_token",
         "length-goal_switching-emissions",
         "length-goal_switching-emissions-repeated_token",
         "pressure",
