@@ -81,9 +81,9 @@ def _number(name: str, word: str) -> int:
 
 
 def _only_run(settings: Settings) -> RunSpec:
-    """Return the run that is asked for: the only one beside baselines that came along."""
-    baselines = [run.baseline_spec() for run in settings.runs]
-    along = {baseline.run_id for baseline in baselines if baseline is not None}
+    """Return the run that is asked for: the only one beside baselines and donors that came along."""
+    needed = [spec for run in settings.runs for spec in (run.baseline_spec(), run.donor_spec())]
+    along = {spec.run_id for spec in needed if spec is not None}
     runs = [run for run in settings.runs if run.run_id not in along]
     if len(runs) != 1:
         names = ", ".join(dict.fromkeys(run.cell_id for run in runs))

@@ -14,11 +14,12 @@ from apex_env.prompts import system_prompt
 from apex_env.streams import check_seed
 from apex_env.texts import CORPUS_DIR, Corpus, CorpusError, load_corpus
 from experiments.errors import InputError
-from experiments.grid import expand, plan_runs
+from experiments.grid import OTHERS, expand, groups_of, plan_runs
 from experiments.interview import KEYS as INTERVIEW_KEYS
 from experiments.interview import Interview, read_interview
 from experiments.limits import LIMIT_NAMES, SCOPES, SweepLimits, read_limits
 from experiments.locking import Claims
+from experiments.parents import check_contexts, lent_records
 from experiments.record import Sync
 from experiments.treatment import ModelConfig, RunSpec, Treatment
 
@@ -65,14 +66,17 @@ def validate(data: Mapping[str, Any]) -> Settings:
     played = _played(models, data["play"])
     corpus, sha256 = _corpus(data["corpus"])
     treatments = _cut([replace(one, corpus=sha256) for one in _treatments(data)], data["trial"])
+    treatments, lent = lent_records(treatments, corpus)
     runs = plan_runs(
         played,
         treatments,
         seeds=_seeds(data["seeds"]),
         n_phases=_whole(data["n_phases"], "n_phases", 1),
         parents={model.name: model for model in models},
+        lent=lent,
     )
     _check_texts(corpus, runs)
+    check_contexts(runs, corpus)
     name = str(data["name"])
     if not _NAME.fullmatch(name) or name.startswith("_"):
         raise InputError(f"name {name!r} is not allowed: letters, digits, '.', '_' and '-', as the name of a folder")
@@ -131,6 +135,8 @@ def _models(data: Any, place: str) -> list[ModelConfig]:
     names = [model.name for model in models]
     if len(set(names)) < len(names):
         raise InputError(f"two models of {place} have the same name: {', '.join(names)}")
+    if OTHERS in names:
+        raise InputError(f"name {OTHERS!r} in {place} is not allowed: as a parent it stands for every other model")
     return models
 
 
@@ -227,15 +233,14 @@ def _seeds(value: Any) -> list[int]:
 
 
 def _shard(runs: list[RunSpec], shard: Any) -> list[RunSpec]:
-    """Return the k-th of n parts; runs that share an instrumental phase stay together."""
+    """Return the k-th of n parts; runs that share an instrumental phase stay together, and a run with its donor."""
     if shard is None:
         return runs
     found = re.fullmatch(r"(\d+)/(\d+)", str(shard))
     if not found or not 1 <= int(found[1]) <= int(found[2]):
         raise InputError(f"shard {shard!r} is not allowed: k/n with 1 <= k <= n, such as 1/4")
     k, n = int(found[1]), int(found[2])
-    clusters = {cluster: place for place, cluster in enumerate(dict.fromkeys(run.cluster_id for run in runs))}
-    return [run for run in runs if clusters[run.cluster_id] % n == k - 1]
+    return [run for place, group in enumerate(groups_of(runs)) for run in group if place % n == k - 1]
 
 
 def _mapping(value: Any, place: str) -> Mapping[str, Any]:

@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, Final
 
 from experiments.errors import InputError
-from experiments.treatment import ModelConfig, RunSpec, Treatment, digest
+from experiments.treatment import ModelConfig, ParentRecord, RunSpec, Treatment, digest
+
+OTHERS: Final = "others"
+"""A parent of this name stands for every other model of the experiment."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lent:
+    """A phase that is not played, because a record holds it."""
+
+    model: ModelConfig
+    record: ParentRecord
+    phase_seed: int
 
 
 def expand(factors: Mapping[str, Sequence[Any]], fixed: Mapping[str, Any]) -> list[Treatment]:
@@ -42,38 +54,40 @@ def plan_runs(
     seeds: Iterable[int],
     n_phases: int,
     parents: Mapping[str, ModelConfig] | None = None,
+    lent: Mapping[Treatment, Lent] | None = None,
 ) -> list[RunSpec]:
-    """Return every run of a grid, with the baselines that its cells are held against, each once.
+    """Return every run of a grid, with the baselines and the donors of dose that its runs need, each once.
 
-    Run ``s`` uses phase ``1 + (s - 1) mod n_phases``; a matched baseline has the same seed and phase.
+    Run ``s`` uses phase ``1 + (s - 1) mod n_phases``, or the one that it is lent; a matched baseline has the same seed
+    and phase.
 
     Args:
         models: models of the grid.
         treatments: treatments of the grid.
         seeds: seeds of each cell.
         n_phases: number of instrumental trajectories that the seeds of a cell share.
-        parents: models by label whose phases can be borrowed, beside those of the grid.
+        parents: models by label whose phases can be borrowed and whose dose can be dealt, beside those of the grid.
+        lent: by treatment, the record that its runs go on from.
 
     Raises:
-        InputError: for fewer than one phase, a seed that is not allowed, or a parent that is not known.
+        InputError: for fewer than one phase, a seed that is not allowed, or a parent or donor that is not known.
     """
-    models = list(models)
+    models, treatments, seeds = list(models), list(treatments), list(seeds)
     known = {model.name: model for model in models} | dict(parents or {})
     if isinstance(n_phases, bool) or not isinstance(n_phases, int) or n_phases < 1:
         raise InputError(f"n_phases {n_phases!r} is not allowed: 1 or more")
     planned: dict[str, RunSpec] = {}
-    for model, treatment, seed in itertools.product(models, list(treatments), list(seeds)):
-        if treatment.parent is not None and treatment.parent not in known:
-            raise InputError(f"parent {treatment.parent!r} is not known: {', '.join(known)}")
-        shares_phase = treatment.switches or treatment.n_instrumental > 0
-        phase_seed = 1 + (seed - 1) % n_phases if shares_phase else None
-        try:
-            parent = known[treatment.parent] if treatment.parent is not None else None
-            spec = RunSpec(model, treatment, seed, phase_seed, parent_model=parent)
-        except ValueError as error:
-            raise InputError(str(error)) from error
-        for run in (spec, spec.baseline_spec()):
-            if run is not None:
+    for model, treatment in _cells(models, treatments, known):
+        there = (lent or {}).get(treatment)
+        lenders = _lenders(treatment, known, there)
+        for seed in seeds:
+            shares_phase = treatment.switches or treatment.n_instrumental > 0
+            phase_seed = 1 + (seed - 1) % n_phases if shares_phase else None
+            try:
+                spec = RunSpec(model, treatment, seed, phase_seed if there is None else there.phase_seed, **lenders)
+            except ValueError as error:
+                raise InputError(str(error)) from error
+            for run in _with_needed(spec):
                 planned.setdefault(run.run_id + digest(run.identity()), run)
     return list(planned.values())
 
@@ -89,3 +103,61 @@ def plan_phases(runs: Iterable[RunSpec]) -> list[RunSpec]:
         if known is None or known.treatment.n_instrumental < phase.treatment.n_instrumental:
             phases[phase.run_id] = phase
     return list(phases.values())
+
+
+def groups_of(runs: Iterable[RunSpec]) -> list[list[RunSpec]]:
+    """Return runs in groups that need nothing of each other: those of a phase together, and a run with its donor."""
+    runs = list(runs)
+    root: dict[str, str] = {}
+
+    def find(name: str) -> str:
+        while root.setdefault(name, name) != name:
+            name = root[name]
+        return name
+
+    for run in runs:
+        donor = run.donor_spec()
+        for needed in (run.cluster_id, *([donor.run_id] if donor is not None else [])):
+            root[find(run.run_id)] = find(needed)
+    groups: dict[str, list[RunSpec]] = {}
+    for run in runs:
+        groups.setdefault(find(run.run_id), []).append(run)
+    return list(groups.values())
+
+
+def _cells(
+    models: Sequence[ModelConfig], treatments: Sequence[Treatment], known: Mapping[str, ModelConfig]
+) -> Iterator[tuple[ModelConfig, Treatment]]:
+    for model, treatment in itertools.product(models, treatments):
+        if treatment.parent != OTHERS:
+            yield model, treatment
+            continue
+        for label in known:
+            if label != model.name:
+                yield model, replace(treatment, parent=label)
+
+
+def _lenders(treatment: Treatment, known: Mapping[str, ModelConfig], lent: Lent | None) -> dict[str, Any]:
+    """Return what a treatment's runs take from other runs: a phase, a dose."""
+    lenders: dict[str, Any] = {}
+    if lent is not None:
+        lenders |= {"parent_model": lent.model, "parent_record": lent.record}
+    elif treatment.parent is not None:
+        lenders["parent_model"] = _known("parent", treatment.parent, known)
+    if treatment.yoked_to is not None:
+        lenders["donor_model"] = _known("yoked_to", treatment.yoked_to, known)
+    return lenders
+
+
+def _known(name: str, label: str, known: Mapping[str, ModelConfig]) -> ModelConfig:
+    if label not in known:
+        raise InputError(f"{name} {label!r} is not known: {', '.join(known)}")
+    return known[label]
+
+
+def _with_needed(run: RunSpec) -> Iterator[RunSpec]:
+    """Yield a run, its baseline, and the run whose dose it is dealt, with its baseline in turn."""
+    yield run
+    for needed in (run.baseline_spec(), run.donor_spec()):
+        if needed is not None:
+            yield from _with_needed(needed)

@@ -136,7 +136,7 @@ def _repeated_sentence(cut: Cut, sentence: str) -> Recipe:
         wanted += tokens * scale
         counts.append(max(1, round(wanted / tokens_a_sentence) - sum(counts)))
     recipe: dict[str, Any] = {"kind": "random_sentences", "sentence": sentence, "counts": counts}
-    # Tokens merge where sentences meet, and some turns were shorter than a sentence; the longest take up the difference.
+    # Tokens merge where sentences meet, and some turns were shorter than one; the longest take up the difference.
     for _ in range(3):
         n_missing = round((target - count_messages(shown(recipe, cut.messages))) / tokens_a_sentence)
         while counts and n_missing and (n_missing > 0 or max(counts) > 1):

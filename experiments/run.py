@@ -134,9 +134,10 @@ def play_settings(settings: Settings) -> Report:
 
 
 def asked_models(settings: Settings) -> list[ModelConfig]:
-    """Return every model that the runs of a configuration ask, those that only lend a phase included."""
-    parents = {run.parent_model.name: run.parent_model for run in settings.runs if run.parent_model is not None}
-    return [*settings.models, *(parent for name, parent in parents.items() if parent not in settings.models)]
+    """Return every model that the runs of a configuration ask, those that only lend a phase or a dose included."""
+    lenders = [run.parent_model for run in settings.runs if run.parent_record is None]
+    models = [*settings.models, *lenders, *(run.model for run in settings.runs)]
+    return list({model.name: model for model in models if model is not None}.values())
 
 
 def told(settings: Settings, report: Report) -> str:

@@ -13,7 +13,6 @@ from apex_env.ledger import QuarterLedger
 from apex_env.texts import Corpus
 from experiments.chat import Message, Model, Position, Prompt, Usage
 from experiments.environments import (
-    Yoked,
     build_firm,
     opening_from_json,
     opening_to_json,
@@ -30,6 +29,7 @@ from experiments.record import CANARY, SCHEMA, Record, RecordWriter, Sync
 from experiments.rollout import Dialogue, Interviews, Loop, Watch, due_topics, run_episode
 from experiments.tokens import count_messages, count_text
 from experiments.treatment import RunSpec, as_plain
+from experiments.yoking import Dose, dose_in
 
 FINAL: Final = ("completed", *PARTIAL)
 """Outcomes after which a run is not gone on with."""
@@ -52,7 +52,8 @@ class Job:
     corpus: Corpus | None = None
     cut: Cut | None = None
     """Where the run branches from its phase."""
-    yoked: Yoked | None = None
+    dose: Dose | None = None
+    """What a run with a yoked dose is dealt; its record keeps it, so that only a new one needs it."""
     interview: Interview = Interview()
     fork: Callable[[], Model] | None = None
     """Makes a model of its own for each question of an interview."""
@@ -141,11 +142,12 @@ def rebuilt(job: Job, record: Record, dialogue: Dialogue) -> ApexFirm:
     Raises:
         RecordError: if the record was changed, or its parent is not the one that it branched from.
     """
-    branched = record.branched
+    branched, dose = record.branched, dose_in(record.header)
+    yoked = None if dose is None else dose.items
     if branched is None:
-        firm = build_firm(as_on_disk(job.spec, record), corpus=job.corpus, yoked=job.yoked)
+        firm = build_firm(as_on_disk(job.spec, record), corpus=job.corpus, yoked=yoked)
     else:
-        firm = build_firm(job.spec, corpus=job.corpus, yoked=job.yoked, opening=opening_from_json(branched["opening"]))
+        firm = build_firm(job.spec, corpus=job.corpus, yoked=yoked, opening=opening_from_json(branched["opening"]))
         if job.cut is not None:
             history = shown(branched["recipe"], job.cut.messages)
             if messages_sha256(history) != branched["history_sha256"]:
@@ -172,7 +174,8 @@ def check_same_run(record: Record, spec: RunSpec) -> None:
 async def _begin(job: Job, writer: RecordWriter, dialogue: Dialogue) -> ApexFirm:
     spec, cut = job.spec, job.cut
     opening = None if cut is None else _opening(spec, cut)
-    firm = build_firm(spec, corpus=job.corpus, yoked=job.yoked, opening=opening)
+    dose = job.dose if writer.existing is None else dose_in(writer.existing.header)
+    firm = build_firm(spec, corpus=job.corpus, yoked=None if dose is None else dose.items, opening=opening)
     if writer.existing is None:
         writer.write("run", **run_header(job, firm))
     else:
@@ -266,6 +269,7 @@ def run_header(job: Job, firm: ApexFirm) -> dict[str, Any]:
             "phase_seed": spec.phase_seed,
             "parent_model": None if spec.parent_model is None else as_plain(spec.parent_model),
         },
+        "dose": None if job.dose is None else job.dose.to_json(),
         "scenario": scenario_to_json(scenario_of(spec)),
         "experiment": dict(job.notes or {}),
         "system_prompt": firm.system_prompt,

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from apex_env.texts import Corpus
+from apex_env.texts import Corpus, load_corpus
 from experiments.chat import Model
 from experiments.environments import build_firm
 from experiments.errors import Cancelled, RecordError, RunLocked, SweepStop
@@ -20,6 +20,7 @@ from experiments.grid import plan_phases
 from experiments.interview import Interview, is_due_at_end
 from experiments.limits import SweepLimits
 from experiments.locking import Claims
+from experiments.parents import cut_at
 from experiments.progress import Progress
 from experiments.rebuild import Cut, rebuild
 from experiments.record import Sync, read_record
@@ -27,12 +28,12 @@ from experiments.rollout import Dialogue
 from experiments.runner import NOT_INTERVIEWED, Job, as_on_disk, is_finished, play, record_path
 from experiments.treatment import ModelConfig, RunSpec
 from experiments.watch import SweepWatch, interrupts
+from experiments.yoking import DonorUnfinished, Dose, read_dose
 
 LOCKED_RETRY_S: Final = 1.0
 """Pause before a phase that another process writes is looked at again."""
 
-
-_LEFT: Final = "provider_error agent_error cancelled locked unreachable refused_record".split() + [NOT_INTERVIEWED]
+_LEFT: Final = ("provider_error agent_error cancelled locked unreachable refused_record " + NOT_INTERVIEWED).split()
 """Outcomes after which the same command has something to do."""
 
 
@@ -70,16 +71,7 @@ class Report:
     @property
     def complete(self) -> bool:
         """Whether nothing is left to do."""
-        left = (
-            "provider_error",
-            "agent_error",
-            "cancelled",
-            "locked",
-            "unreachable",
-            "refused_record",
-            NOT_INTERVIEWED,
-        )
-        return not any(self.outcomes[name] for name in left)
+        return not any(self.outcomes[name] for name in _LEFT)
 
 
 async def run_sweep(sweep: Sweep, progress: Progress) -> Report:
@@ -96,9 +88,9 @@ async def run_sweep(sweep: Sweep, progress: Progress) -> Report:
         phase = run.phase_spec()
         (children[phase.run_id] if phase is not None else alone).append(run)
     todo: asyncio.Queue[tuple[RunSpec, Cut | None]] = asyncio.Queue()
-    pending = _Pending(sweep, watch, report, children, todo)
+    pending = _Pending(sweep, watch, report, children, todo, {run.run_id for run in sweep.runs})
     for spec in (*phases.values(), *alone):
-        todo.put_nowait((spec, None))
+        pending.put(spec)
     with interrupts(watch.stop):
         workers = [asyncio.ensure_future(pending.work()) for _ in range(max(1, sweep.concurrency))]
         finished = asyncio.ensure_future(todo.join())
@@ -124,6 +116,18 @@ class _Pending:
     report: Report
     children: dict[str, list[RunSpec]]
     todo: asyncio.Queue[tuple[RunSpec, Cut | None]]
+    left: set[str]
+    """Runs that nothing has come of yet."""
+    donees: dict[str, list[tuple[RunSpec, Cut | None]]] = field(default_factory=dict)
+    """By the run whose dose they are to be dealt, the runs that wait for it."""
+
+    def put(self, spec: RunSpec, cut: Cut | None = None) -> None:
+        """Queue a run, once the run whose dose it is dealt has been played."""
+        donor = spec.donor_spec()
+        if donor is not None and donor.run_id in self.left:
+            self.donees.setdefault(donor.run_id, []).append((spec, cut))
+        else:
+            self.todo.put_nowait((spec, cut))
 
     async def work(self) -> None:
         """Take runs from the queue until cancelled."""
@@ -134,10 +138,16 @@ class _Pending:
                 if spec.is_phase:
                     self._release_children(spec)
                 else:
-                    self.report.outcomes[outcome] += 1
-                    self.watch.progress.count_run(spec, outcome)
+                    self._count(spec, outcome)
             finally:
                 self.todo.task_done()
+
+    def _count(self, spec: RunSpec, outcome: str) -> None:
+        self.report.outcomes[outcome] += 1
+        self.watch.progress.count_run(spec, outcome)
+        self.left.discard(spec.run_id)
+        for waiting in self.donees.pop(spec.run_id, ()):
+            self.todo.put_nowait(waiting)
 
     async def _play(self, spec: RunSpec, cut: Cut | None) -> str:
         """Play one run, and return its outcome or the reason that it was not played."""
@@ -152,7 +162,8 @@ class _Pending:
                     sync=self.sweep.sync,
                     claims=self.sweep.claims,
                     corpus=self.sweep.corpus,
-                    cut=cut,
+                    cut=cut or self._lent_cut(spec),
+                    dose=self._dose(spec),
                     interview=self.sweep.interview,
                     fork=partial(self.sweep.build_model, spec.model),
                     notes=self.sweep.notes,
@@ -166,6 +177,9 @@ class _Pending:
                 self.watch.stop.ask(str(error))
                 self.report.problems.append(f"{spec.run_id}: {error}")
                 return "provider_error"
+            except DonorUnfinished as error:
+                self.report.problems.append(f"{spec.run_id}: {error}")
+                return "unreachable"
             except RecordError as error:
                 self.report.problems.append(str(error))
                 return "refused_record"
@@ -186,17 +200,14 @@ class _Pending:
             if outcome is None:
                 unfinished.append(child)
             else:
-                self.report.outcomes[outcome] += 1
-                self.watch.progress.count_run(child, outcome)
+                self._count(child, outcome)
         cuts = self._cuts(phase, {child.treatment.n_instrumental for child in unfinished}) if unfinished else {}
         for child in unfinished:
             cut = cuts.get(child.treatment.n_instrumental)
             if cut is not None:
-                self.todo.put_nowait((child, cut))
-                continue
-            outcome = "cancelled" if self.watch.stop.reason else "unreachable"
-            self.report.outcomes[outcome] += 1
-            self.watch.progress.count_run(child, outcome)
+                self.put(child, cut)
+            else:
+                self._count(child, "cancelled" if self.watch.stop.reason else "unreachable")
 
     def _finished_outcome(self, spec: RunSpec) -> str | None:
         """Return the outcome of a run that needs no more playing, else None."""
@@ -209,6 +220,18 @@ class _Pending:
             if done and record.header["run_id"] == spec.run_id:
                 return record.outcome
         return None
+
+    def _lent_cut(self, spec: RunSpec) -> Cut | None:
+        if spec.parent_record is None:
+            return None
+        return cut_at(spec.parent_record.path, spec.treatment.n_instrumental, self.sweep.corpus or load_corpus())
+
+    def _dose(self, spec: RunSpec) -> Dose | None:
+        """Return the dose of a new run that is dealt another one's; a run that has begun has it in its record."""
+        donor, path = spec.donor_spec(), record_path(self.sweep.root, spec)
+        if donor is None or (path.exists() and b"\n" in path.read_bytes()):
+            return None
+        return read_dose(record_path(self.sweep.root, donor), donor)
 
     def _cuts(self, phase: RunSpec, quarters: set[int]) -> dict[int, Cut]:
         try:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
+from pathlib import Path
 from typing import Any, Final, Literal, get_args
 
 from apex_env.firm import NAME, VERSION
@@ -52,7 +53,7 @@ class Treatment:
     """10 after a switch and in matched baselines, else 30, where None."""
     history: History = "own"
     parent: str | None = None
-    """Label of the model whose phase a borrowed history is."""
+    """Whose phase a borrowed history is: label of a model, `others` for every other one, or path of a record."""
     before: Before = "instrumental"
     portfolio: Literal["kept", "emptied"] = "kept"
     """Whether the holdings of the phase go on into the evaluation phase."""
@@ -224,6 +225,18 @@ class ModelConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class ParentRecord:
+    """The record that a run goes on from, where that is no phase of its own experiment."""
+
+    path: Path
+    """Where it is; not part of the identity."""
+    run_id: str
+    sha256: str
+    """Of the conversation and the books that are gone on from."""
+    cluster_id: str
+
+
+@dataclass(frozen=True, slots=True)
 class RunSpec:
     """One run: a seeded episode of one model under one treatment, or a shared instrumental phase."""
 
@@ -235,6 +248,10 @@ class RunSpec:
     is_phase: bool = False
     parent_model: ModelConfig | None = None
     """Model of the phase where that is another's."""
+    parent_record: ParentRecord | None = None
+    """Record that holds the phase already, which is then not played."""
+    donor_model: ModelConfig | None = None
+    """Model of the run whose dose of pressure is dealt, with ``pressure_schedule: yoked``."""
 
     def __post_init__(self) -> None:
         """Refuse a seed that has no market of its own."""
@@ -253,6 +270,10 @@ class RunSpec:
         }
         if self.parent_model is not None:
             data["parent_model"] = self.parent_model.identity()
+        if self.parent_record is not None:
+            data["parent_record"] = {"run_id": self.parent_record.run_id, "sha256": self.parent_record.sha256}
+        if self.donor_model is not None:
+            data["donor_model"] = self.donor_model.identity()
         if self.phase_seed is not None:
             data["phase_seed"] = self.phase_seed
         return data | {"seed": self.seed}
@@ -276,12 +297,14 @@ class RunSpec:
     @property
     def cluster_id(self) -> str:
         """Runs of one cluster share an instrumental trajectory; without one, each run is its own cluster."""
+        if self.parent_record is not None:
+            return self.parent_record.cluster_id
         phase = self.phase_spec()
         return phase.run_id if phase is not None else self.run_id
 
     def phase_spec(self) -> RunSpec | None:
         """Return the shared phase that this run branches from, or None."""
-        if self.is_phase or not self.treatment.switches:
+        if self.is_phase or self.parent_record is not None or not self.treatment.switches:
             return None
         seed = self.seed if self.phase_seed is None else self.phase_seed
         return RunSpec(self.parent_model or self.model, self.treatment.phase(), seed, is_phase=True)
@@ -291,6 +314,13 @@ class RunSpec:
         if self.is_phase or self.treatment.setting == "baseline":
             return None
         return RunSpec(self.model, self.treatment.baseline(), self.seed, self.phase_seed)
+
+    def donor_spec(self) -> RunSpec | None:
+        """Return the run whose dose of pressure this one is dealt: the same by another model, at its own dose."""
+        if self.donor_model is None:
+            return None
+        adaptive = replace(self.treatment, pressure_schedule="adaptive", yoked_to=None)
+        return replace(self, model=self.donor_model, treatment=adaptive, donor_model=None)
 
     def _slug(self) -> str:
         treatment = self.treatment
@@ -307,6 +337,8 @@ class RunSpec:
             words.append(treatment.before)
         if treatment.parent is not None:
             words.append(treatment.parent)
+        if treatment.yoked_to is not None:
+            words += ["yoked", treatment.yoked_to]
         return "-".join("".join(c if c.isalnum() or c in "._" else "_" for c in word) for word in words)
 
 
