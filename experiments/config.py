@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -15,6 +14,7 @@ from apex_env.streams import check_seed
 from apex_env.texts import CORPUS_DIR, Corpus, CorpusError, load_corpus
 from experiments.errors import InputError
 from experiments.grid import OTHERS, expand, groups_of, plan_runs
+from experiments.hints import nearest
 from experiments.interview import KEYS as INTERVIEW_KEYS
 from experiments.interview import Interview, read_interview
 from experiments.limits import LIMIT_NAMES, SCOPES, SweepLimits, read_limits
@@ -110,16 +110,6 @@ def check_keys(data: Mapping[str, Any], known: Sequence[str], place: str) -> Non
         if key not in known:
             where = f" in {place}" if place else ""
             raise InputError(f"key {key!r}{where} is not known{nearest(str(key), known)}; allowed: {', '.join(known)}")
-
-
-def nearest(word: str, known: Iterable[str]) -> str:
-    """Return a hint at the nearest known word, or nothing.
-
-    >>> nearest("n_instrumetal", ["n_instrumental", "seed"])
-    ", did you mean 'n_instrumental'?"
-    """
-    close = difflib.get_close_matches(word, list(known), n=1)
-    return f", did you mean {close[0]!r}?" if close else ""
 
 
 def _models(data: Any, place: str) -> list[ModelConfig]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any, Final, cast
 
 from apex_env.firm import Opening
@@ -18,11 +17,10 @@ from apex_env.protocol import ToolCall
 from apex_env.toolbox import UNKNOWN_TICKER
 from apex_env.tools import TOOLS
 from experiments.chat import Message, user
-from experiments.errors import InputError, RecordError
+from experiments.errors import RecordError
 from experiments.published_runs import TRADES, Listed, Outcome, PublishedCall, PublishedQuarter, PublishedRun
 from experiments.rebuild import Cut
-from experiments.record import Line, Record, read_record
-from experiments.treatment import RunSpec
+from experiments.record import Line, Record
 
 _OUTCOMES: Final[Mapping[str, Outcome]] = {
     "ok": "ok",
@@ -133,29 +131,6 @@ def parent_cut(record: Record, quarter: int) -> Cut:
             forecasts_pct_per_year=forecasts,
         ),
     )
-
-
-def cut_for(spec: RunSpec, path: Path) -> Cut:
-    """Return an imported run as the parent of a new one, cut where the new one's instrumental phase ends.
-
-    Args:
-        spec: the new run, with ``history: borrowed``; its phase seed must be the parent's.
-        path: record of the parent.
-
-    Raises:
-        RecordError: if the record cannot be a parent at that quarter.
-        InputError: if the new run has another system goal or phase seed than the parent.
-    """
-    record = read_record(path)
-    _published(record)
-    config = record.header["config"]
-    for name, asked, there in (
-        ("system_goal", spec.treatment.system_goal, config["treatment"]["system_goal"]),
-        ("phase_seed", spec.phase_seed, config["phase_seed"]),
-    ):
-        if asked != there:
-            raise InputError(f"{path}: {name} {asked!r} is not allowed with this parent, which has {there!r}")
-    return parent_cut(record, spec.treatment.n_instrumental)
 
 
 def _published(record: Record) -> Mapping[str, Any]:

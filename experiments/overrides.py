@@ -9,7 +9,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any, Final
 
-from experiments.config import nearest
+from experiments.hints import nearest
 
 _SECRET_VALUE: Final = re.compile(r"\b(sk-|sk_|xox|ghp_|AIza|Bearer )[A-Za-z0-9_\-]{8,}")
 _SECRET_KEY: Final = re.compile(

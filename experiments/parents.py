@@ -11,6 +11,7 @@ from typing import Any, Final
 from apex_env.firm import ApexFirm
 from apex_env.prompts import system_prompt
 from apex_env.texts import Corpus
+from experiments.contexts import misfit
 from experiments.environments import opening_to_json, scenario_from_json
 from experiments.errors import InputError
 from experiments.grid import Lent
@@ -18,7 +19,6 @@ from experiments.imported import is_imported, parent_cut
 from experiments.rebuild import Cut, messages_sha256, rebuild
 from experiments.record import Record, read_record
 from experiments.rollout import Dialogue
-from experiments.tokens import COUNTER, count_messages, count_text
 from experiments.treatment import EVALUATION_ONLY, ModelConfig, ParentRecord, RunSpec, Treatment, digest
 
 _MODEL_FIELDS: Final = ("name", "adapter", "model", "params", "service")
@@ -121,23 +121,19 @@ def cut_at(path: Path, quarter: int, corpus: Corpus) -> Cut:
 
 
 def check_contexts(runs: Iterable[RunSpec], corpus: Corpus) -> None:
-    """Refuse runs whose model's context, where it is configured, cannot hold the history that they would be shown.
+    """Refuse runs whose model's context, where its size is known, cannot hold the history that they would be shown.
 
     Raises:
         InputError: with both numbers.
     """
     for run in runs:
-        limit = run.model.service.get("context_tokens")
-        if run.parent_record is None or limit is None:
+        if run.parent_record is None:
             continue
         cut = cut_at(run.parent_record.path, run.treatment.n_instrumental, corpus)
         prompt = system_prompt(run.treatment.scenario(run.seed, run.phase_seed), corpus)
-        n = count_text(prompt) + count_messages(cut.messages)
-        if n > limit:
-            raise InputError(
-                f"parent {run.parent_record.path}: its {run.treatment.n_instrumental} quarters have about {n} tokens "
-                f"({COUNTER}), and {run.model.name} takes {limit}"
-            )
+        reason = misfit(run.model, prompt, cut.messages)
+        if reason:
+            raise InputError(f"parent {run.parent_record.path}, quarter {cut.quarter}: {reason}")
 
 
 def _check_phase(parent: Parent, treatment: Treatment, corpus: Corpus) -> None:

@@ -12,6 +12,7 @@ from apex_env.firm import ApexFirm, Opening, market_state
 from apex_env.ledger import QuarterLedger
 from apex_env.texts import Corpus
 from experiments.chat import Message, Model, Position, Prompt, Usage
+from experiments.contexts import misfit
 from experiments.environments import (
     build_firm,
     opening_from_json,
@@ -27,7 +28,6 @@ from experiments.provenance import benchmark_version, provenance
 from experiments.rebuild import Cut, messages_sha256, rebuild
 from experiments.record import CANARY, SCHEMA, Record, RecordWriter, Sync
 from experiments.rollout import Dialogue, Interviews, Loop, Watch, due_topics, run_episode
-from experiments.tokens import count_messages, count_text
 from experiments.treatment import RunSpec, as_plain
 from experiments.yoking import Dose, dose_in
 
@@ -234,17 +234,14 @@ def _asker(job: Job, firm: ApexFirm, cut: Cut) -> Ask:
 
 
 def _check_fits(job: Job, firm: ApexFirm, history: Sequence[Message]) -> None:
-    """Refuse a history that the model's context cannot hold, where its size is configured.
+    """Refuse a history that the model's context cannot hold, where its size is known.
 
     Raises:
         ContextLimit: with both numbers.
     """
-    limit = job.spec.model.service.get("context_tokens")
-    if limit is None:
-        return
-    n = count_text(firm.system_prompt) + count_messages(history)
-    if n > limit:
-        raise ContextLimit(f"the history shown has about {n} tokens, and {job.spec.model.name} takes {limit}")
+    reason = misfit(job.spec.model, firm.system_prompt, history)
+    if reason:
+        raise ContextLimit(reason)
 
 
 def run_header(job: Job, firm: ApexFirm) -> dict[str, Any]:

@@ -7,8 +7,8 @@ from importlib import import_module
 from typing import Any, Final
 
 from experiments.chat import Model
-from experiments.config import nearest
 from experiments.errors import InputError
+from experiments.hints import nearest
 from experiments.treatment import ModelConfig
 
 ADAPTERS: Final[Mapping[str, str]] = {

@@ -19,6 +19,7 @@ FIELDS: Final = (
     "base_url",
     "api_key_env",
     "price",
+    "context_tokens",
     "concurrency",
     "requests_per_minute",
     "tokens_per_minute",
@@ -86,6 +87,7 @@ def read_service(config: ModelConfig, *, api_key_env: str | None) -> Service:
         InputError: naming the field, its value and what is allowed.
     """
     given = config.service
+    _whole(config, given, "context_tokens")
     defaults = Policy()
     return Service(
         base_url=_base_url(config),
