@@ -58,6 +58,7 @@ class Takes:
 
     n_quarters: int = 0
     n_turns: int = 0
+    """Questions of interviews included."""
     usage: Usage = Usage()
     """Tokens with prompt caching; its cost is not used."""
     cost_usd: float | None = 0.0
@@ -80,7 +81,7 @@ class Takes:
 
 
 @lru_cache(maxsize=10_000)
-def takes(basis: Basis, price: Price | None, *, start: int, n_quarters: int) -> Takes:
+def takes(basis: Basis, price: Price | None, *, start: int, n_quarters: int, n_questions: int = 0) -> Takes:
     """Return what so many quarters take.
 
     Every request sends the whole conversation so far. With prompt caching, what the request before it sent is read from
@@ -91,12 +92,14 @@ def takes(basis: Basis, price: Price | None, *, start: int, n_quarters: int) -> 
         price: of the model, None where it is unknown.
         start: quarters that the conversation has before.
         n_quarters: quarters to play.
+        n_questions: questions of interviews, asked in a copy of the conversation; all count as if asked at the end.
     """
     n_turns = round(n_quarters * basis.n_turns_per_quarter)
     total, cost, uncached = Usage(), 0.0, 0.0
     before = 0
-    for turn in range(n_turns):
-        context = round(basis.first_tokens + _growth(basis.growth, start + turn / basis.n_turns_per_quarter))
+    for turn in range(n_turns + n_questions):
+        quarters = min(n_quarters, turn / basis.n_turns_per_quarter)
+        context = round(basis.first_tokens + _growth(basis.growth, start + quarters))
         cached = before if basis.cached_frac is None else round(context * basis.cached_frac)
         usage = _usage(context, cached, round(basis.output_tokens), price)
         total = added(total, usage)
@@ -106,7 +109,12 @@ def takes(basis: Basis, price: Price | None, *, start: int, n_quarters: int) -> 
             uncached += cost_usd(Usage(input_tokens=context, output_tokens=usage.output_tokens), price)
     known = price is not None
     return Takes(
-        n_quarters, n_turns, total, cost if known else None, uncached if known else None, n_turns * basis.s_per_turn
+        n_quarters,
+        n_turns + n_questions,
+        total,
+        cost if known else None,
+        uncached if known else None,
+        (n_turns + n_questions) * basis.s_per_turn,
     )
 
 

@@ -62,6 +62,8 @@ class Glance:
     last_closed: int = 0
     n_closed: int = 0
     n_model_turns: int = 0
+    interviewed: set[tuple[int, str]] = field(default_factory=set)
+    """Quarters and topics of the interviews."""
     spent: Spent = Spent()
     usage: Usage = Usage(cost_usd=0.0)
     """Sum over all turns."""
@@ -130,6 +132,7 @@ class Glance:
             elif kind == b"branched":
                 self._note_branch(line["recipe"])
             elif kind == b"interview":
+                self.interviewed.add((line["quarter"], line["topic"]))
                 self._count(_usage(line["usage"]))
             elif line["by"] == "model":
                 self._note_turn(line)

@@ -16,6 +16,7 @@ from experiments.environments import build_firm
 from experiments.errors import RecordError
 from experiments.estimate import Basis, Takes, embedded, from_paper, measured, prompt_tokens, takes
 from experiments.glance import Glance, glance_at, record_files
+from experiments.interview import Interview
 from experiments.models import adapter_of
 from experiments.models.pricing import Price
 from experiments.remaining import Part, Piece, glances_of, pieces_of
@@ -68,7 +69,11 @@ def make_plan(configurations: Sequence[Mapping[str, Any]]) -> Plan:
     models = {model.name: model for job in jobs for run in job.runs for model in (run.model, _parent(run))}
     prices = {name: known_price(model) for name, model in models.items()}
     bases = _bases(jobs, models)
-    pieces = [piece for root, runs in _runs_by_root(jobs).items() for piece in pieces_of(runs, glances_of(root, runs))]
+    pieces = [
+        piece
+        for (root, interview), runs in _runs_of(jobs).items()
+        for piece in pieces_of(runs, glances_of(root, runs), interview)
+    ]
     estimated = [(piece, _takes(piece, bases, prices)) for piece in pieces]
     return Plan(
         rows=tuple(_rows(estimated)),
@@ -83,17 +88,19 @@ def _parent(run: RunSpec) -> ModelConfig:
     return run.parent_model or run.model
 
 
-def _runs_by_root(jobs: Iterable[Settings]) -> dict[Path, list[RunSpec]]:
-    """Return the runs of all jobs, each once, by the folder of their experiment."""
-    found: dict[Path, dict[str, RunSpec]] = {}
+def _runs_of(jobs: Iterable[Settings]) -> dict[tuple[Path, Interview], list[RunSpec]]:
+    """Return the runs of all jobs, each once, by the folder of their experiment and what is asked beside them."""
+    found: dict[tuple[Path, Interview], dict[str, RunSpec]] = {}
     for job in jobs:
-        found.setdefault(job.root, {}).update({run.run_id: run for run in job.runs})
-    return {root: list(runs.values()) for root, runs in found.items()}
+        found.setdefault((job.root, job.interview), {}).update({run.run_id: run for run in job.runs})
+    return {place: list(runs.values()) for place, runs in found.items()}
 
 
 def _takes(piece: Piece, bases: Mapping[str, Basis], prices: Mapping[str, Price | None]) -> Takes:
     name = piece.spec.model.name
-    return takes(bases[name], prices[name], start=piece.start, n_quarters=piece.n_quarters)
+    return takes(
+        bases[name], prices[name], start=piece.start, n_quarters=piece.n_quarters, n_questions=piece.n_questions
+    )
 
 
 def _rows(estimated: Iterable[tuple[Piece, Takes]]) -> Iterable[Row]:
@@ -138,8 +145,8 @@ def _by_phases(
     numbers = sorted({*COMPARED_PHASES, *(data["n_phases"] for data in configurations)})
     costs = {}
     for n in numbers:
-        by_root = _runs_by_root(validate({**data, "n_phases": n}) for data in configurations)
-        pieces = [piece for runs in by_root.values() for piece in pieces_of(runs, {})]
+        places = _runs_of(validate({**data, "n_phases": n}) for data in configurations)
+        pieces = [piece for (_, interview), runs in places.items() for piece in pieces_of(runs, {}, interview)]
         costs[n] = sum((_takes(piece, bases, prices) for piece in pieces), Takes()).cost_usd
     return costs
 

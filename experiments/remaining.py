@@ -10,6 +10,7 @@ from typing import Final, Literal
 from experiments.errors import PARTIAL, RecordError
 from experiments.glance import Glance, glance_at
 from experiments.grid import plan_phases
+from experiments.interview import Interview
 from experiments.runner import FINAL, record_path
 from experiments.treatment import RunSpec
 
@@ -29,21 +30,22 @@ class Piece:
     """Quarters that its conversation has before the first one that is left."""
     n_quarters: int
     """Quarters that are left; 0 where it is finished."""
-    on_disk: bool = False
-    """Whether a record of it has begun."""
+    n_questions: int = 0
+    """Of interviews that are left."""
 
     @property
     def is_finished(self) -> bool:
-        """Whether nothing is left to play."""
-        return self.n_quarters == 0
+        """Whether nothing is left to play or to ask."""
+        return self.n_quarters == 0 and self.n_questions == 0
 
 
-def pieces_of(runs: Sequence[RunSpec], glances: Mapping[str, Glance]) -> list[Piece]:
+def pieces_of(runs: Sequence[RunSpec], glances: Mapping[str, Glance], interview: Interview) -> list[Piece]:
     """Return phases and runs of a plan, each once, with what is left of them.
 
     Args:
         runs: the planned runs, baselines included.
         glances: records on disk by run id; empty for a plan from scratch.
+        interview: what is asked beside each run.
     """
     found: list[Piece] = []
     for phase in plan_phases(runs):
@@ -51,7 +53,7 @@ def pieces_of(runs: Sequence[RunSpec], glances: Mapping[str, Glance]) -> list[Pi
     baselines = {baseline.run_id for run in runs if (baseline := run.baseline_spec()) is not None}
     for run in runs:
         is_baseline = run.run_id in baselines or run.treatment.setting == "baseline"
-        found.append(_run_piece(run, "baselines" if is_baseline else "runs", glances.get(run.run_id)))
+        found.append(_run_piece(run, "baselines" if is_baseline else "runs", glances.get(run.run_id), interview))
     return found
 
 
@@ -77,15 +79,20 @@ def _phase_piece(spec: RunSpec, glance: Glance | None) -> Piece:
         return Piece(spec, "instrumental phases", 0, needed)
     given_up = glance.outcome in PARTIAL
     left = 0 if given_up else max(0, needed - glance.last_closed)
-    return Piece(spec, "instrumental phases", glance.last_closed, left, on_disk=True)
+    return Piece(spec, "instrumental phases", glance.last_closed, left)
 
 
-def _run_piece(spec: RunSpec, part: Part, glance: Glance | None) -> Piece:
+def _run_piece(spec: RunSpec, part: Part, glance: Glance | None, interview: Interview) -> Piece:
     treatment = spec.treatment
     shown = treatment.switches and treatment.history not in _SHORT_HISTORIES
     before = treatment.n_instrumental if shown else 0
     whole = treatment.n_evaluation or 0
-    if glance is None:
-        return Piece(spec, part, before, whole)
-    left = 0 if glance.outcome in FINAL else max(0, whole - glance.n_closed)
-    return Piece(spec, part, before + glance.n_closed, left, on_disk=True)
+    n_closed = glance.n_closed if glance is not None else 0
+    outcome = glance.outcome if glance is not None else "unfinished"
+    left = 0 if outcome in FINAL else max(0, whole - n_closed)
+    due = {whole - left + quarter for quarter in range(1, left + 1)} & set(interview.at)
+    if interview.at_end and outcome not in PARTIAL:
+        due.add(whole)
+    asked = glance.interviewed if glance is not None else set()
+    questions = {(treatment.n_instrumental + quarter, topic) for quarter in due for topic in interview.topics} - asked
+    return Piece(spec, part, before + n_closed, left, len(questions))

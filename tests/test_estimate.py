@@ -40,6 +40,13 @@ def test_conversation_that_has_begun_is_sent_from_the_first_request_on() -> None
     assert takes(STEADY, PRICE, start=10, n_quarters=1).usage.context_tokens == 3000 + 3100
 
 
+def test_questions_are_asked_at_the_end_of_the_conversation() -> None:
+    taken = takes(STEADY, PRICE, start=0, n_quarters=2, n_questions=2)
+    assert (taken.n_turns, taken.model_s) == (6, 18)
+    assert taken.usage.context_tokens == 1000 + 1100 + 1200 + 1300 + 1400 + 1400
+    assert takes(STEADY, PRICE, start=2, n_quarters=0, n_questions=1).usage.context_tokens == 1400
+
+
 def test_measured_share_of_cached_input_is_taken_where_there_is_one() -> None:
     basis = Basis("by hand", 1, 0, first_tokens=1000, cached_frac=0.25, output_tokens=50)
     taken = takes(basis, PRICE, start=0, n_quarters=2)

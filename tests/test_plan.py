@@ -72,6 +72,19 @@ def test_quarters_that_are_closed_are_left_out(tmp_path: Path) -> None:
     assert plan["total"]["n_quarters"] == 6 - n_closed
 
 
+def test_questions_that_are_left_are_counted(tmp_path: Path) -> None:
+    # 8 baselines and 16 runs, asked after quarter 1 and at the end, for two topics.
+    words = ["interview.at=[1]", "interview.at_end=true", "interview.awareness=true"]
+    assert planned(tmp_path, *words)["total"]["n_turns"] == planned(tmp_path)["total"]["n_turns"] + 24 * 4
+    (job,) = configurations_of([*GRID, f"results_dir={tmp_path}", "interview.at=[1]"])
+    settings = validate(job)
+    sweep_runs(settings.root, settings.runs, interview=settings.interview)
+    assert planned(tmp_path, "interview.at=[1]")["total"]["n_turns"] == 0
+    assert planned(tmp_path, "interview.at=[1,2]")["total"]["n_turns"] == 0, "it is too late to ask after quarter 2"
+    assert planned(tmp_path, *words)["total"]["n_turns"] == 24 * 2
+    assert counts(planned(tmp_path, *words))["runs"] == (16, 16, 0)
+
+
 def test_jobs_of_a_multirun_are_counted_together(tmp_path: Path) -> None:
     assert counts(planned(tmp_path, "shard=1/2,2/2", "--multirun")) == counts(planned(tmp_path))
 
