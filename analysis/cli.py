@@ -12,6 +12,7 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "demo": ("analysis.demo", "play the built-in example, score it and draw its figures"),
     "run": ("experiments.run", "play a grid of runs; a Hydra application, so overrides and --multirun work"),
     "plan": ("experiments.plan", "say what apex run would play, take and cost, before it does"),
+    "status": ("experiments.status", "show where the runs of a results folder stand, and what they have spent"),
     "replay": ("experiments.replay", "drive the firm with recorded decisions and compare the books"),
     "score": ("analysis.score", "score recorded runs, one row a run and one a cell"),
     "corpus": ("experiments.corpus_command", "check the texts that agents read, show them, import the paper's own"),
