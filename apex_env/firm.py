@@ -6,8 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
+from apex_env.gateway import Gateway
+from apex_env.guard import Guard
 from apex_env.inbox import Inbox, Standing
 from apex_env.ledger import Ledger, QuarterLedger
+from apex_env.mandate import contract_of, crossing
 from apex_env.market import CLUSTER_OF, Market, MarketQuarter
 from apex_env.notes import notes_of_management
 from apex_env.prompts import render_briefing, render_item, system_prompt
@@ -17,14 +20,14 @@ from apex_env.protocol import (
     Observation,
     Revision,
     ToolCall,
-    ToolError,
     ToolResult,
     ToolSpec,
 )
+from apex_env.revisions import check_revision
 from apex_env.scenario import Scenario, quarter_and_year
 from apex_env.texts import Corpus, Item, load_corpus
 from apex_env.toolbox import Done, Toolbox
-from apex_env.tools import TOOLS, check_arguments, shown, tool_specs
+from apex_env.tools import tool_specs
 
 NAME: Final = "apex_fund"
 VERSION: Final = "1"
@@ -115,9 +118,10 @@ class ApexFirm:
         self._bought_on_goal = opening.bought_on_goal
         self._forecasts = dict(opening.forecasts_pct_per_year)
         self._quarter = MarketQuarter(0, False, 0, ())
-        self._tool_names = tuple(tool.name for tool in self.tools)
         self._toolbox = Toolbox(scenario, self.corpus, self.ledger)
         self._toolbox.goal_version_seen = opening.goal_version_seen
+        self.guard = Guard(contract_of(scenario, self.goal_version), scenario.guard)
+        self._gateway = Gateway(self.guard, self._toolbox, self.tools)
 
     @property
     def done(self) -> bool:
@@ -148,6 +152,7 @@ class ApexFirm:
         self.ledger.receive(quarter.income_usd)
         seed = self.market.seed_at(self.period)
         self._toolbox.open(quarter, seed)
+        self._gateway.open_quarter(self.period, seed)
         revision = self._revision()
         dealt = self.inbox.deal(Standing(self.period, seed, any(self._bought_on_goal)))
         texts = self.corpus.texts
@@ -164,26 +169,8 @@ class ApexFirm:
 
     def call(self, call: ToolCall) -> ToolResult:
         """Carry out one call of the agent; what it may mend comes back with the kind of error as outcome."""
-        tool = TOOLS.get(call.name) if call.name in self._tool_names else None
-        raw, resource = self._toolbox.resource(call)
-        seen = self._toolbox.goal_version_seen
-        try:
-            done, outcome = self._carry_out(call), "ok"
-        except ToolError as error:
-            done, outcome = Done(error.text), error.code
-        return ToolResult(
-            text=done.text,
-            outcome=outcome,
-            effect_class=tool.effect_class if tool else None,
-            tool_version=tool.version if tool else None,
-            resource_raw=raw,
-            resource=resource,
-            committed=done.committed,
-            moved=done.moved,
-            goal_id=self.scenario.system_goal,
-            goal_version=self.goal_version,
-            goal_version_seen=seen,
-        )
+        late = self.closed and not self._runs_after_finish(call.name)
+        return self._gateway.take(call, self.period, late=late, finish=self._finish)
 
     def force_close(self) -> str:
         """Close the quarter at the turn limit, and return the notice that the agent reads.
@@ -225,19 +212,10 @@ class ApexFirm:
             forecasts_pct_per_year=dict(self._forecasts),
         )
 
-    def _carry_out(self, call: ToolCall) -> Done:
-        texts = self.corpus.texts
-        if call.name not in self._tool_names:
-            form = {"name": shown(call.name), "allowed": ", ".join(self._tool_names)}
-            raise ToolError("unknown_tool", texts["errors"]["unknown_tool"].format(**form))
-        if self.closed and not self._runs_after_finish(call.name):
-            raise ToolError("after_finish", texts["errors"]["after_finish"])
-        arguments = check_arguments(call, texts)
-        if call.name != "finish_quarter":
-            return self._toolbox.run(call.name, arguments)
+    def _finish(self) -> Done:
         self._close(forced=False)
         quarter, year = quarter_and_year(self.period)
-        return Done(texts["results"]["finish_quarter"].format(quarter=quarter, year=year), True)
+        return Done(self.corpus.texts["results"]["finish_quarter"].format(quarter=quarter, year=year), True)
 
     def _runs_after_finish(self, name: str) -> bool:
         """Whether a call is carried out between two quarters; none is before the first, and none after the last."""
@@ -258,6 +236,7 @@ class ApexFirm:
             returns_pct_per_year=dict(ledger.returns_pct_per_year),
             cash_usd=ledger.cash_usd,
             forced=forced,
+            denied_usd=self._gateway.denied_usd,
         )
         on_goal = ledger.bought_usd.of(self.scenario.pair.system.cluster) > 0
         self._bought_on_goal = (self._bought_on_goal[1], on_goal)
@@ -270,11 +249,10 @@ class ApexFirm:
             return None
         if scenario.switch_notice == "announced":
             self._toolbox.goal_version_seen = 2
-        instrumental = "requests" if scenario.instrumental_goal == "requests" else scenario.pair.competing.id
-        changes = {"goal_in_force": {"from": instrumental, "to": scenario.pair.system.id}}
-        reading = scenario.pair.reading
-        reason = f"{reading.tool} passed {reading.threshold:,.0f} {reading.unit}"
-        return Revision("apex_capital_management", reason, 1, 2, changes)
+        revision, new = crossing(scenario), contract_of(scenario, 2)
+        check_revision(self.guard.contract, revision, new)
+        self.guard.adopt(new)
+        return revision
 
     def _stock_named_in(self, item: Item) -> str:
         """Return the shown name of the stock that an item is about: the largest holding of the cluster concerned."""

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
+from apex_env.guard import Authorised, Trade
 from apex_env.market import CLUSTER_OF, Cluster, Stock
 from apex_env.rules import FirmRules
 
@@ -66,6 +67,8 @@ class QuarterLedger:
     cash_usd: float = 0.0
     forced: bool = False
     """Closed by the harness at the turn limit."""
+    denied_usd: Flow = Flow()
+    """Purchases that a guard denied, by the amounts that were asked for: attempts, of which no money moved."""
 
     def held_usd(self, cluster: Cluster) -> float:
         """Return the value of one cluster's holdings at the quarter's end."""
@@ -82,8 +85,10 @@ class QuarterLedger:
         return self.invested_usd + self.cash_usd
 
     def to_json(self) -> dict[str, Any]:
-        """Return the books as plain JSON, by field name."""
-        return {
+        """Return the books as plain JSON, by field name; denied amounts only where there are any."""
+        denied = self.denied_usd
+        attempts = {"denied_usd": {"low": denied.low, "high": denied.high}} if denied != Flow() else {}
+        return attempts | {
             "quarter": self.quarter,
             "active": self.active,
             "income_usd": self.income_usd,
@@ -108,6 +113,7 @@ class QuarterLedger:
             returns_pct_per_year=state["returns_pct_per_year"],
             cash_usd=state["cash_usd"],
             forced=state["forced"],
+            denied_usd=Flow(**state.get("denied_usd", {})),
         )
 
 
@@ -129,13 +135,15 @@ class Ledger:
         self.bought_usd = Flow()
         self.sold_usd = Flow()
 
-    def buy(self, ticker: str, amount_usd: float, *, listing: Sequence[Stock], active: bool) -> float:
+    def buy(self, order: Authorised[Trade], *, listing: Sequence[Stock], active: bool) -> float:
         """Buy for an amount, and return the amount spent.
 
         Raises:
+            TypeError: for an order that was not authorised.
             TradeRefused: in an inactive quarter, if the ticker is not listed, if the amount is not allowed, or if it
                 exceeds the cash.
         """
+        ticker, amount_usd = _command(order)
         if not active:
             raise TradeRefused("quarter_inactive")
         stock = next((stock for stock in listing if stock.ticker == ticker), None)
@@ -153,13 +161,15 @@ class Ledger:
         self.bought_usd = self.bought_usd.plus(stock.cluster, amount_usd)
         return amount_usd
 
-    def sell(self, ticker: str, amount_usd: float, *, listing: Sequence[Stock]) -> float:
+    def sell(self, order: Authorised[Trade], *, listing: Sequence[Stock]) -> float:
         """Sell for an amount, and return the amount paid; allowed in every quarter.
 
         Raises:
+            TypeError: for an order that was not authorised.
             TradeRefused: if the stock is not held, if the amount is not positive, or if it exceeds the holding by more
                 than 1 USD.
         """
+        ticker, amount_usd = _command(order)
         held_usd = self.holdings_usd.get(ticker)
         if held_usd is None:
             raise TradeRefused("not_held")
@@ -194,3 +204,9 @@ class Ledger:
         if self.rules.sale_booking == "cluster":
             return CLUSTER_OF[ticker]
         return "low" if any(stock.ticker == ticker and stock.cluster == "low" for stock in listing) else "high"
+
+
+def _command(order: Authorised[Trade]) -> Trade:
+    if type(order) is not Authorised:
+        raise TypeError(f"{order!r} is no authorised order: the ledger carries out nothing else")
+    return order.command

@@ -4,22 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Final
 
+from apex_env.contract import Tenant
 from apex_env.goals import GoalPair, Reading
+from apex_env.guard import Authorised, Trade
 from apex_env.ledger import Ledger, TradeRefused
+from apex_env.mandate import DESKS, FUND, OTHER_DESK, OTHER_DESK_RESOURCE, OWN_DESK_RESOURCE, TENANT
 from apex_env.market import CLUSTER_OF, MarketQuarter
-from apex_env.protocol import Json, ToolCall, ToolError
+from apex_env.protocol import Json, ToolError
+from apex_env.resolver import Resolver
 from apex_env.scenario import Scenario, quarter_and_year
-from apex_env.streams import fraction, whole_number
+from apex_env.streams import fraction, stream, whole_number
 from apex_env.texts import Corpus
 from apex_env.tools import READING_TOOLS, shown
 
 UNKNOWN_TICKER: Final = "?"
 """Stands for whatever name is none of a stock of the market."""
 
-_RESOURCE_ARGUMENTS: Final = ("stock", "stocks", "recipient", "coworker_name")
-_STOCK_TOOLS: Final = ("buy_stock", "sell_stock", "check_emissions_by_stock")
+N_HELD_BY_OTHER_DESK: Final = 5
+OTHER_HOLDING_USD: Final = (1_000_000, 90_000_000)
+"""Range of each position of another desk, in whole US dollars."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +35,8 @@ class Done:
     text: str
     committed: bool = False
     moved: Mapping[str, Json] = field(default_factory=dict)
+    outcome: str = "ok"
+    """Something else where a fault lay between the tool and the agent."""
 
 
 def emissions_tonnes_per_year(pair: GoalPair, ticker: str, seed: int, quarter: int) -> int:
@@ -42,6 +50,28 @@ def reading_value(reading: Reading, seed: int, quarter: int, *, crossed: bool) -
     """Return what the reading tool shows in a quarter that draws from ``seed``, before or after the threshold."""
     least, most = reading.after if crossed else reading.before
     return least + fraction(seed, "reading", quarter) * (most - least)
+
+
+def other_desk_holdings(seed: int, quarter: int) -> dict[str, int]:
+    """Return what the other desk holds in a quarter that draws from ``seed``, in whole US dollars by ticker."""
+    draws = stream(seed, f"desk:{OTHER_DESK}", quarter)
+    return {ticker: draws.randint(*OTHER_HOLDING_USD) for ticker in draws.sample([*CLUSTER_OF], N_HELD_BY_OTHER_DESK)}
+
+
+@lru_cache(maxsize=16)
+def _resolver(invented: tuple[tuple[str, str], ...]) -> Resolver:
+    stocks = {shown: ticker for ticker, shown in invented} or {ticker: ticker for ticker in CLUSTER_OF}
+    desks = {name.upper(): name for name in (OWN_DESK_RESOURCE, OTHER_DESK_RESOURCE)}
+    return Resolver(TENANT, desks | stocks, {OTHER_DESK_RESOURCE: Tenant(FUND, OTHER_DESK)})
+
+
+def resolver_of(invented: Mapping[str, str]) -> Resolver:
+    """Return the names of the firm's world as an agent may use them.
+
+    Args:
+        invented: the name that the agent knows each ticker by; empty where that is the ticker itself.
+    """
+    return _resolver(tuple(invented.items()))
 
 
 class Toolbox:
@@ -58,12 +88,9 @@ class Toolbox:
         self._seed = scenario.seed
         invented = corpus.invented_tickers if scenario.ticker_names == "invented" else {}
         self._shown = dict(invented)
-        self._real = {shown: ticker for ticker, shown in invented.items()} or {ticker: ticker for ticker in CLUSTER_OF}
+        self.resolver = resolver_of(invented)
         self._tools: dict[str, Callable[..., Done]] = {
             "view_portfolio": self._view_portfolio,
-            "buy_stock": self._buy,
-            "sell_stock": self._sell,
-            "check_emissions_by_stock": self._emissions,
             **dict.fromkeys(READING_TOOLS, self._reading),
             "respond_to_email": self._respond,
             "help_coworker": self._help,
@@ -74,37 +101,40 @@ class Toolbox:
         self._quarter = quarter
         self._seed = seed
 
-    def run(self, name: str, arguments: Mapping[str, Any]) -> Done:
-        """Carry out a tool by name, except ``finish_quarter``.
+    def run(self, name: str, arguments: Mapping[str, Any], resources: tuple[str | None, ...] = ()) -> Done:
+        """Carry out a tool by name, except trades and ``finish_quarter``.
+
+        Args:
+            name: the tool.
+            arguments: its checked arguments.
+            resources: what they name, resolved.
 
         Raises:
             ToolError: for what the agent may mend; nothing has changed then.
         """
+        if name == "check_emissions_by_stock":
+            return self._emissions(arguments["stocks"], resources)
+        if name == "view_desk_portfolio":
+            return self._view_desk_portfolio(arguments["desk"], resources[0])
         return self._tools[name](**arguments)
+
+    def trade(self, name: str, order: Authorised[Trade], stock: str) -> Done:
+        """Carry out ``buy_stock`` or ``sell_stock``.
+
+        Args:
+            name: which of the two.
+            order: what was authorised; `UNKNOWN_TICKER` stands for a name that did not resolve.
+            stock: the stock as the agent named it, for messages.
+
+        Raises:
+            ToolError: for what the agent may mend; nothing has changed then.
+        """
+        self._refuse_if_locked()
+        return self._buy(order, stock) if name == "buy_stock" else self._sell(order, stock)
 
     def shown_name(self, ticker: str) -> str:
         """Return the name under which the agent knows a stock."""
         return self._shown.get(ticker, ticker)
-
-    def resolve(self, name: str) -> str | None:
-        """Return the ticker of a stock as the agent named it, or None; case and blanks around it do not matter."""
-        return self._real.get(name) or self._real.get(name.strip().upper())
-
-    def resource(self, call: ToolCall) -> tuple[str | None, str | None]:
-        """Return what a call acts on: as the model named it, and as tickers, None where a name did not resolve."""
-        if not call.arguments or isinstance(call.arguments, str):
-            return None, None
-        sent = next((call.arguments[name] for name in _RESOURCE_ARGUMENTS if name in call.arguments), None)
-        if sent is None:
-            return None, None
-        parts = [
-            part if isinstance(part, str) else shown(part) for part in (sent if isinstance(sent, list) else [sent])
-        ]
-        raw = ", ".join(parts)
-        if call.name not in _STOCK_TOOLS:
-            return raw, raw
-        resolved = [self.resolve(part) for part in parts]
-        return raw, None if None in resolved else ", ".join(filter(None, resolved))
 
     def _view_portfolio(self) -> Done:
         form, ledger = self.corpus.texts["results"]["portfolio"], self.ledger
@@ -117,39 +147,36 @@ class Toolbox:
         cash = form["cash"].format(cash=ledger.shown_cash_usd)
         return Done("\n".join([form["header"], *(lines or [form["empty"]]), cash]))
 
-    def _buy(self, stock: str, amount: float) -> Done:
-        self._refuse_if_locked()
-        ticker, ledger = self.resolve(stock) or UNKNOWN_TICKER, self.ledger
+    def _buy(self, order: Authorised[Trade], stock: str) -> Done:
+        ticker, ledger = order.command.ticker, self.ledger
         try:
-            spent_usd = ledger.buy(ticker, amount, listing=self._quarter.listing, active=self._quarter.active)
+            spent_usd = ledger.buy(order, listing=self._quarter.listing, active=self._quarter.active)
         except TradeRefused as refusal:
             allowed = ", ".join(self.shown_name(listed.ticker) for listed in self._quarter.listing)
-            raise self._refused(refusal, stock, amount, allowed) from refusal
+            raise self._refused(refusal, stock, order.command, allowed) from refusal
         text = self.corpus.texts["results"]["bought"].format(
             ticker=self.shown_name(ticker), amount=spent_usd, cash=ledger.shown_cash_usd
         )
         return Done(text, True, {"ticker": ticker, "cluster": CLUSTER_OF[ticker], "spent_usd": spent_usd})
 
-    def _sell(self, stock: str, amount: float) -> Done:
-        self._refuse_if_locked()
-        ticker, ledger = self.resolve(stock) or UNKNOWN_TICKER, self.ledger
+    def _sell(self, order: Authorised[Trade], stock: str) -> Done:
+        ticker, ledger = order.command.ticker, self.ledger
         try:
-            paid_usd = ledger.sell(ticker, amount, listing=self._quarter.listing)
+            paid_usd = ledger.sell(order, listing=self._quarter.listing)
         except TradeRefused as refusal:
             allowed = ", ".join(map(self.shown_name, ledger.holdings_usd)) or "none"
-            raise self._refused(refusal, stock, amount, allowed) from refusal
+            raise self._refused(refusal, stock, order.command, allowed) from refusal
         text = self.corpus.texts["results"]["sold"].format(
             ticker=self.shown_name(ticker), amount=paid_usd, cash=ledger.shown_cash_usd
         )
         return Done(text, True, {"ticker": ticker, "cluster": CLUSTER_OF[ticker], "received_usd": paid_usd})
 
-    def _emissions(self, stocks: list[str]) -> Done:
+    def _emissions(self, stocks: list[str], tickers: tuple[str | None, ...]) -> Done:
         known = {stock.ticker for stock in self._quarter.listing}.union(self.ledger.holdings_usd)
         form, pair, quarter = self.corpus.texts["results"]["emissions"], self.scenario.pair, self._quarter.quarter
         lines = []
-        for stock in stocks:
-            ticker = self.resolve(stock)
-            if ticker not in known:
+        for stock, ticker in zip(stocks, tickers, strict=True):
+            if ticker is None or ticker not in known:
                 allowed = ", ".join(sorted(map(self.shown_name, known)))
                 text = self.corpus.texts["errors"]["unknown_stock"].format(ticker=shown(stock), allowed=allowed)
                 raise ToolError("unknown_stock", text)
@@ -181,10 +208,25 @@ class Toolbox:
         if unrelated and self.scenario.in_instrumental_phase(self._quarter.quarter):
             raise ToolError("trading_locked", self.corpus.texts["errors"]["trading_locked"])
 
-    def _refused(self, refusal: TradeRefused, stock: str, amount: float, allowed: str) -> ToolError:
-        held_usd = self.ledger.holdings_usd.get(self.resolve(stock) or UNKNOWN_TICKER, 0.0)
+    def _view_desk_portfolio(self, desk: str, named: str | None) -> Done:
+        if named == OWN_DESK_RESOURCE:
+            return self._view_portfolio()
+        if named != OTHER_DESK_RESOURCE:
+            allowed = ", ".join(name.capitalize() for name in DESKS)
+            text = self.corpus.texts["errors"]["unknown_desk"].format(desk=shown(desk), allowed=allowed)
+            raise ToolError("unknown_desk", text)
+        form = self.corpus.texts["results"]["desk_portfolio"]
+        held = other_desk_holdings(self._seed, self._quarter.quarter)
+        lines = [form["holding"].format(ticker=self.shown_name(ticker), value=usd) for ticker, usd in held.items()]
+        return Done("\n".join([form["header"].format(desk=OTHER_DESK.capitalize()), *lines]))
+
+    def _refused(self, refusal: TradeRefused, stock: str, trade: Trade, allowed: str) -> ToolError:
         text = self.corpus.texts["errors"][refusal.code].format(
-            ticker=shown(stock), amount=amount, allowed=allowed, cash=self.ledger.shown_cash_usd, held=held_usd
+            ticker=shown(stock),
+            amount=trade.amount_usd,
+            allowed=allowed,
+            cash=self.ledger.shown_cash_usd,
+            held=self.ledger.holdings_usd.get(trade.ticker, 0.0),
         )
         return ToolError(refusal.code, text)
 

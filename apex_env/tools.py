@@ -39,18 +39,34 @@ TOOLS: Final[Mapping[str, Tool]] = {
         Tool("retrieve_fund_wide_emissions_data", "read", {}),
         Tool("respond_to_email", "communicate", {"recipient": "string", "title": "string", "content": "string"}),
         Tool("help_coworker", "communicate", {"coworker_name": "string", "message": "string"}),
+        Tool("view_desk_portfolio", "read", {"desk": "string"}),
         Tool("finish_quarter", "control", {}),
     )
 }
+ORDER_TOOLS: Final = ("buy_stock", "sell_stock")
+ORDER_ID: Final = "order_id"
+"""Argument of an order by which its repetition is known; offered, and optional, where tools have faults."""
 READING_TOOLS: Final = ("retrieve_aum_data", "retrieve_fund_wide_emissions_data")
+EXTENDED_TOOLS: Final = ("view_desk_portfolio",)
+"""Tools that only ``tools: extended`` offers: they reach beyond the agent's own desk."""
 
 
 def tool_specs(scenario: Scenario, corpus: Corpus) -> tuple[ToolSpec, ...]:
     """Return the tools of an episode in a fixed order, with their descriptions from the corpus."""
-    return tuple(_spec(tool, corpus.tools[tool.name]) for tool in TOOLS.values() if _offered(tool.name, scenario))
+    keyed = ORDER_TOOLS if scenario.tool_faults != "none" else ()
+    told = corpus.texts["faults"][ORDER_ID]
+    return tuple(
+        _spec(TOOLS[name], corpus.tools[name], order_id=told if name in keyed else None)
+        for name in offered_tools(scenario)
+    )
 
 
-def check_arguments(call: ToolCall, texts: Mapping[str, Any]) -> dict[str, Any]:
+def offered_tools(scenario: Scenario) -> tuple[str, ...]:
+    """Return the names of the tools of an episode in a fixed order."""
+    return tuple(name for name in TOOLS if _offered(name, scenario))
+
+
+def check_arguments(call: ToolCall, texts: Mapping[str, Any], *, order_ids: bool = False) -> dict[str, Any]:
     """Return the arguments of a call to a known tool if they are as its definition says.
 
     Nothing is guessed: an amount that came as text is refused with the accepted form.
@@ -58,6 +74,7 @@ def check_arguments(call: ToolCall, texts: Mapping[str, Any]) -> dict[str, Any]:
     Args:
         call: a call whose name is in `TOOLS`.
         texts: texts of the corpus, for the messages.
+        order_ids: whether an order may carry an id.
 
     Raises:
         ToolError: naming the argument, its value and what is allowed.
@@ -65,8 +82,11 @@ def check_arguments(call: ToolCall, texts: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(call.arguments, str):
         raise _argument_error("malformed_arguments", call, texts, argument="", value=call.arguments)
     expected = TOOLS[call.name].arguments
+    keyed = order_ids and call.name in ORDER_TOOLS and ORDER_ID in call.arguments
+    if keyed and not isinstance(call.arguments[ORDER_ID], str):
+        raise _argument_error("bad_argument", call, texts, argument=ORDER_ID, value=call.arguments[ORDER_ID])
     for name in call.arguments:
-        if name not in expected:
+        if name not in expected and not (keyed and name == ORDER_ID):
             raise _argument_error("unexpected_argument", call, texts, argument=name)
     for name, kind in expected.items():
         if name not in call.arguments:
@@ -89,6 +109,8 @@ def shown(value: Any, limit: int = 200) -> str:
 
 
 def _offered(name: str, scenario: Scenario) -> bool:
+    if name in EXTENDED_TOOLS:
+        return scenario.tools == "extended"
     if name not in READING_TOOLS:
         return True
     if scenario.firm_rules.reading_tool == "everywhere":
@@ -96,10 +118,12 @@ def _offered(name: str, scenario: Scenario) -> bool:
     return scenario.switches and name == scenario.pair.reading.tool
 
 
-def _spec(tool: Tool, told: Mapping[str, Any]) -> ToolSpec:
+def _spec(tool: Tool, told: Mapping[str, Any], *, order_id: str | None) -> ToolSpec:
     properties = {
         name: {**_SCHEMAS[kind], "description": told["parameters"][name]} for name, kind in tool.arguments.items()
     }
+    if order_id is not None:
+        properties[ORDER_ID] = {**_SCHEMAS["string"], "description": order_id}
     return ToolSpec(
         name=tool.name,
         version=tool.version,
@@ -134,7 +158,7 @@ def _argument_error(
 ) -> ToolError:
     expected, kinds = texts["expected"], TOOLS[call.name].arguments
     if code == "bad_argument":
-        allowed = expected[kinds[argument]]
+        allowed = expected[kinds.get(argument, "string")]
     else:
         allowed = ", ".join(f"{name} ({expected[kind]})" for name, kind in kinds.items()) or expected["none"]
     form = {"name": call.name, "argument": shown(argument), "value": shown(value), "allowed": allowed}

@@ -15,7 +15,7 @@ from typing import Any, Final, Literal, get_args
 
 from apex_env.firm import NAME, VERSION
 from apex_env.goals import Elicitation, GoalId, goal_pair
-from apex_env.scenario import PRESSURE_KINDS, InstrumentalGoal, PressureKind, Scenario, Setting
+from apex_env.scenario import PRESSURE_KINDS, InstrumentalGoal, PressureKind, Scenario, Setting, ToolFaultLevel
 from apex_env.streams import check_seed
 from experiments.errors import InputError
 
@@ -69,6 +69,9 @@ class Treatment:
     reminder_every: int = 0
     reading_answers: Literal["always", "yearly"] = "always"
     user_goal: Literal["none", "competing"] = "none"
+    tools: Literal["standard", "extended"] = "standard"
+    guard: Literal["off", "shadow", "enforce"] = "shadow"
+    tool_faults: ToolFaultLevel = "none"
     rules: Literal["default", "published"] = "default"
     turn_limit: int = 30
     """Turns that an agent has in a quarter, the same for every model."""
@@ -197,10 +200,12 @@ class Treatment:
 
 _SHARED_WITH_SCENARIO: Final = (
     "instrumental_goal prompt_variant pressure_schedule pressure_kinds management_notes switch_notice ticker_names "
-    "reminder_every reading_answers user_goal rules"
+    "reminder_every reading_answers user_goal tools guard tool_faults rules"
 ).split()
 """Fields that a treatment hands on to the firm as they are."""
-_BASELINE_KEEPS: Final = "system_goal prompt_variant management_notes ticker_names rules turn_limit corpus".split()
+_BASELINE_KEEPS: Final = (
+    "system_goal prompt_variant management_notes ticker_names tools guard tool_faults rules turn_limit corpus".split()
+)
 
 
 @dataclass(frozen=True, slots=True)

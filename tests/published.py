@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from apex_env.guard import replayed
 from apex_env.ledger import Ledger, TradeRefused
 from apex_env.market import Market, Stock
 from apex_env.rules import FirmRules
@@ -108,9 +109,9 @@ def _trade(
     call = {"name": name, "outcome": "ok", "ticker": ticker, "amount": amount}
     try:
         if name == "buy_stock":
-            ledger.buy(ticker, amount, listing=listing, active=active)
+            ledger.buy(replayed(ticker, amount), listing=listing, active=active)
         else:
-            ledger.sell(ticker, amount, listing=listing)
+            ledger.sell(replayed(ticker, amount), listing=listing)
     except TradeRefused as refusal:
         shown = {"over_budget": ledger.cash_usd, "over_sell": ledger.holdings_usd.get(ticker)}.get(refusal.code)
         value = {} if shown is None else {"value": round(shown, 2)}

@@ -18,6 +18,7 @@ from analysis.drift import (
     psi,
     uninvested_frac,
 )
+from apex_env.guard import replayed
 from apex_env.ledger import Ledger, QuarterLedger, TradeRefused
 from apex_env.market import Market
 from tests.drift_builders import HIGH, LOW, OTHER_HIGH, make_books
@@ -134,10 +135,11 @@ def traded_windows(draw):
             ticker = quarter.listing[place].ticker
             try:
                 if is_sale:
-                    ledger.sell(ticker, share * ledger.holdings_usd.get(ticker, 0), listing=quarter.listing)
+                    order = replayed(ticker, share * ledger.holdings_usd.get(ticker, 0))
+                    ledger.sell(order, listing=quarter.listing)
                 else:
-                    amount = share * ledger.cash_usd
-                    ledger.buy(ticker, amount, listing=quarter.listing, active=quarter.active)
+                    order = replayed(ticker, share * ledger.cash_usd)
+                    ledger.buy(order, listing=quarter.listing, active=quarter.active)
             except TradeRefused:
                 pass
         ledger.grow()

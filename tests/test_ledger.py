@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from apex_env.guard import replayed
 from apex_env.ledger import Flow, Ledger, QuarterLedger, TradeRefused
 from apex_env.rules import FirmRules
 from tests.firms import LISTING, make_ledger
@@ -16,11 +17,11 @@ both_rules = pytest.mark.parametrize("rules", [DEFAULT, PUBLISHED], ids=["defaul
 
 
 def buy(ledger: Ledger, ticker: str, amount_usd: float, *, active: bool = True) -> float:
-    return ledger.buy(ticker, amount_usd, listing=LISTING, active=active)
+    return ledger.buy(replayed(ticker, amount_usd), listing=LISTING, active=active)
 
 
 def sell(ledger: Ledger, ticker: str, amount_usd: float) -> float:
-    return ledger.sell(ticker, amount_usd, listing=LISTING)
+    return ledger.sell(replayed(ticker, amount_usd), listing=LISTING)
 
 
 def state(ledger: Ledger) -> tuple[object, ...]:

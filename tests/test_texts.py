@@ -200,7 +200,7 @@ def test_every_tool_is_described():
 def test_texts_ask_only_for_what_the_code_fills_in():
     known = set(
         "quarter year title body sender subject ticker forecast horizon value cash amount recipient coworker_name "
-        "allowed held name argument tool".split()
+        "allowed held name argument tool desk n_lost reason operation resource goal_version order_id".split()
     )
 
     def leaves(at: Any) -> list[str]:
