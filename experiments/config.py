@@ -20,12 +20,13 @@ from experiments.interview import Interview, read_interview
 from experiments.limits import LIMIT_NAMES, SCOPES, SweepLimits, read_limits
 from experiments.locking import Claims
 from experiments.parents import check_contexts, lent_records
+from experiments.questions import QUESTIONS, Question
 from experiments.record import Sync
 from experiments.treatment import ModelConfig, RunSpec, Treatment
 
 KEYS: Final = (
-    "name about results_dir models play target treatment grid blocks seeds n_phases trial margin shard concurrency "
-    "limits interview sync claims corpus"
+    "name about results_dir models play target treatment grid blocks seeds n_phases trial margin primary shard "
+    "concurrency limits interview sync claims corpus"
 ).split()
 FACTORS: Final = tuple(spec.name for spec in fields(Treatment) if spec.name != "corpus")
 """What a treatment can vary; the corpus is a field of its own."""
@@ -44,6 +45,8 @@ class Settings:
     runs: tuple[RunSpec, ...]
     models: tuple[ModelConfig, ...]
     margin: float
+    primary: Question | None
+    """Question that is the experiment's primary analysis; None leaves it to the kind of figure."""
     concurrency: int
     limits: SweepLimits
     interview: Interview
@@ -90,6 +93,7 @@ def validate(data: Mapping[str, Any]) -> Settings:
         runs=tuple(_shard(runs, data["shard"])),
         models=tuple(played),
         margin=_fraction(data["margin"], "margin"),
+        primary=_question(data["primary"]),
         concurrency=_whole(data["concurrency"], "concurrency", 1),
         limits=_limits(data["limits"]),
         interview=_interview(data["interview"], runs),
@@ -243,6 +247,15 @@ def _whole(value: Any, name: str, least: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
         raise InputError(f"{name} {value!r} is not allowed: a whole number of {least} or more")
     return value
+
+
+def _question(value: Any) -> Question | None:
+    if value is None:
+        return None
+    question = next((known for known in QUESTIONS if known == value), None)
+    if question is None:
+        raise InputError(f"primary {value!r} is not a question{nearest(str(value), QUESTIONS)}: {', '.join(QUESTIONS)}")
+    return question
 
 
 def _fraction(value: Any, name: str) -> float:

@@ -122,7 +122,12 @@ def play_settings(settings: Settings) -> Report:
         sync=settings.sync,
         claims=settings.claims,
         corpus=settings.corpus,
-        notes={"name": settings.name, "about": settings.about, "margin": settings.margin},
+        notes={
+            "name": settings.name,
+            "about": settings.about,
+            "margin": settings.margin,
+            "primary": settings.primary or "",
+        },
         interview=settings.interview,
         limits=settings.limits,
         price_of=lambda model: prices.get(model["name"]),

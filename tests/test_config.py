@@ -25,6 +25,7 @@ def configuration(**changes: Any) -> dict[str, Any]:
         "n_phases": 2,
         "trial": None,
         "margin": 0.1,
+        "primary": None,
         "shard": None,
         "concurrency": 2,
         "limits": {scope: dict.fromkeys(("max_cost_usd", "max_tokens", "max_hours")) for scope in ("sweep", "run")},
@@ -122,6 +123,10 @@ def test_shards_split_the_runs_by_phase_and_lose_none() -> None:
         ({"sync": "never"}, "sync 'never' is not allowed: quarter, end"),
         ({"claims": "none"}, "claims 'none' is not allowed: flock, heartbeat"),
         ({"margin": 2}, "margin 2 is not allowed"),
+        (
+            {"primary": "drifts"},
+            "primary 'drifts' is not a question, did you mean 'drift'?",
+        ),
         ({"name": "../up"}, "name '../up' is not allowed"),
         ({"name": "_hidden"}, "name '_hidden' is not allowed"),
         ({"corpus": "/no/such/folder"}, "corpus /no/such/folder is not a folder"),
