@@ -15,9 +15,13 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "status": ("experiments.status", "show where the runs of a results folder stand, and what they have spent"),
     "replay": ("experiments.replay", "drive the firm with recorded decisions and compare the books"),
     "score": ("analysis.score", "score recorded runs, one row a run and one a cell"),
+    "stats": ("analysis.report.command", "test what recorded runs show, and say what they cannot show"),
     "corpus": ("experiments.corpus_command", "check the texts that agents read, show them, import the paper's own"),
     "import": ("analysis.published.command", "turn the paper's published checkpoints into run records"),
     "briefing": ("experiments.briefing", "print what an agent reads in one quarter of one run"),
+    "grade": ("analysis.grade_command", "grade runs by outcome and trajectory, hard violations with their evidence"),
+    "gate": ("analysis.gate_command", "decide on a release: a candidate's runs against a policy and a baseline"),
+    "export": ("analysis.export", "write records without their texts, to hand on"),
     "figures": ("analysis.draw", "draw the figures of recorded runs, each with its table"),
 }
 """Subcommand -> module with ``main(argv) -> int``, and what it does; imported only when it is asked for."""

@@ -61,7 +61,7 @@ def choose(options: argparse.Namespace) -> Choice:
     convention = convention_named(options.convention)
     source = read_source(options.source)
     if not source.runs:
-        raise SourceError(f"{options.source}: there is no run in it")
+        raise SourceError("; ".join([f"{options.source}: there is no run in it", *source.notes]))
     as_published = convention.name == "reference"
     by: PairBy = options.pairing
     if by is None:

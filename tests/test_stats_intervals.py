@@ -139,6 +139,14 @@ def test_welch_interval_is_the_textbook_formula() -> None:
     found = welch_interval([*a, math.nan], b)
     assert (found.value, found.low, found.high) == pytest.approx((0.25, 0.25 - half, 0.25 + half))
     assert (found.n, found.reason) == (7, "a: 1 of 4 values undefined, left out")
+    library = stats.ttest_ind(a, b, equal_var=False).confidence_interval(0.95)
+    assert (found.low, found.high) == pytest.approx((library.low, library.high))
+
+
+def test_welch_interval_takes_a_group_without_spread() -> None:
+    found = welch_interval([0.3, 0.3, 0.3 + 1e-16], [0.1, 0.2, 0.3])
+    half = 4.302653 * 0.1 / math.sqrt(3)  # .975 quantile of t with 2 degrees, from a table
+    assert (found.low, found.high) == pytest.approx((0.1 - half, 0.1 + half), abs=1e-6)
 
 
 @pytest.mark.parametrize(
