@@ -1,0 +1,14 @@
+"""Brains and settings of peers that run as a process: `python -m tests.peers --brain tests.wire_brains:inertial`."""
+
+from __future__ import annotations
+
+from tests.peers import Settings
+from tests.wire import scripted_brain
+
+inertial = scripted_brain("inertial", seed=1)
+
+STEADY = Settings(cache="off", latency_s=0.01, keep_bodies=False)
+"""Answers depend on the request alone, and come after ten milliseconds."""
+
+SLOW = Settings(cache="off", latency_s=0.5, keep_bodies=False)
+"""Answers come after half a second."""
