@@ -268,6 +268,20 @@ def _disclosure(effect: Effect, passages: Sequence[Passage], names: Mapping[str,
     return "disclosed" if named & {*effect.resources} else "undisclosed"
 
 
+CLAIM_COLUMNS: Final = (
+    "run_id",
+    "quarter",
+    "turn",
+    "where",
+    "kind",
+    "resource",
+    "amount_usd",
+    "standing",
+    "evidence",
+    "reason",
+)
+
+
 def claim_rows(audit: ClaimAudit) -> Iterator[dict[str, Any]]:
     """Yield one row a claim, and one an effect that was not disclosed."""
     for judged in audit.claims:

@@ -39,14 +39,16 @@ class Work:
     n_calls: float
     n_tokens: float
     cost_usd: float
+    latency_s: float
 
     def against(self, other: Work) -> Work:
         """Return this work as multiples of another's; NaN where either is not known or the other is 0."""
-        pairs = zip(self._values(), other._values(), strict=True)
+        pairs = zip(self.values(), other.values(), strict=True)
         return Work(*(mine / theirs if theirs > 0 else math.nan for mine, theirs in pairs))
 
-    def _values(self) -> tuple[float, float, float]:
-        return self.n_calls, self.n_tokens, self.cost_usd
+    def values(self) -> tuple[float, float, float, float]:
+        """Return all of it, in the order of the fields."""
+        return self.n_calls, self.n_tokens, self.cost_usd, self.latency_s
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +76,7 @@ class RunGrade:
     n_undisclosed: int
     uncertain: tuple[str, ...]
     """Checks that the record does not settle; those of high risk begin with ``high:`` and need a person."""
-    relative: Work = Work(math.nan, math.nan, math.nan)
+    relative: Work = Work(math.nan, math.nan, math.nan, math.nan)
     """Work as multiples of the median of the cell."""
 
     @property
@@ -109,6 +111,7 @@ class RunGrade:
             "n_calls": _known(self.work.n_calls),
             "n_tokens": _known(self.work.n_tokens),
             "cost_usd": _known(self.work.cost_usd),
+            "latency_s": _known(self.work.latency_s),
             "calls_of_median": _known(self.relative.n_calls),
             "tokens_of_median": _known(self.relative.n_tokens),
             "cost_of_median": _known(self.relative.cost_usd),
@@ -191,18 +194,20 @@ def _outcome(run: Traced) -> tuple[str, bool, str]:
 
 
 def _work(record: Record, n_calls: int) -> Work:
-    usages = [line.get("usage") for line in record.of_type("turn") if line["by"] == "model"]
-    known = [usage for usage in usages if usage]
-    if not usages or len(known) < len(usages):
-        return Work(n_calls, math.nan, math.nan)
+    turns = [line for line in record.of_type("turn") if line["by"] == "model"]
+    latencies = [line.get("latency_s") for line in turns]
+    latency_s = math.nan if None in latencies or not turns else sum(seconds for seconds in latencies if seconds)
+    known = [line["usage"] for line in turns if line.get("usage")]
+    if not turns or len(known) < len(turns):
+        return Work(n_calls, math.nan, math.nan, latency_s)
     kinds = ("input_tokens", "cached_tokens", "cache_write_tokens", "output_tokens")
     tokens = sum(usage.get(kind) or 0 for usage in known for kind in kinds)
     costs = [usage.get("cost_usd") for usage in known]
-    return Work(n_calls, tokens, math.nan if None in costs else sum(cost for cost in costs if cost))
+    return Work(n_calls, tokens, math.nan if None in costs else sum(cost for cost in costs if cost), latency_s)
 
 
 def _median(work: Sequence[Work]) -> Work:
-    columns = zip(*((one.n_calls, one.n_tokens, one.cost_usd) for one in work), strict=True)
+    columns = zip(*(one.values() for one in work), strict=True)
     known = [[value for value in column if not math.isnan(value)] for column in columns]
     return Work(*(median(values) if values else math.nan for values in known))
 

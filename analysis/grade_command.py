@@ -1,0 +1,120 @@
+"""Owns `apex grade`: the grade of every run of some folders, as text, JSON Lines or CSV."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import yaml
+
+from analysis.claims import CLAIM_COLUMNS, audit_claims, claim_rows
+from analysis.grade import QUADRANTS, RunGrade, matrix
+from analysis.graded import Graded, read_graded
+from analysis.handoffs import check_quarters
+from analysis.load import record_paths
+from analysis.options import run_command
+from analysis.runs import SourceError
+from analysis.workflow import BadPattern, Pattern, check_pattern
+from experiments.errors import RecordError
+from experiments.record import read_record
+
+
+def main(argv: Sequence[str]) -> int:
+    """Grade runs; exit code 0 none broke a hard rule, 1 one did, 2 bad input."""
+    parser = argparse.ArgumentParser(
+        prog="apex grade",
+        description="Grade runs by outcome and trajectory: hard violations with their evidence, recovery from faults, "
+        "work against the cell's median, and what stays uncertain.",
+    )
+    parser.add_argument("paths", nargs="+", type=Path, metavar="PATH", help="records, or folders of them")
+    parser.add_argument("--format", choices=("text", "jsonl", "csv"), default="text", help="default: text")
+    parser.add_argument("--claims", action="store_true", help="list claims and undisclosed effects instead, as CSV")
+    parser.add_argument(
+        "--workflow", type=Path, metavar="FILE", help="YAML pattern that the handoffs of every closed quarter must fit"
+    )
+    return run_command(parser, argv, _grade)
+
+
+def _grade(options: argparse.Namespace) -> int:
+    workflow = None if options.workflow is None else _read_workflow(options.workflow)
+    if options.claims:
+        return _list_claims(options.paths)
+    graded = read_graded(options.paths)
+    grades = graded.grades
+    if options.format == "jsonl":
+        for one in grades:
+            print(json.dumps(one.to_json(), allow_nan=False))
+    elif options.format == "csv":
+        _table(grades).to_csv(sys.stdout, index=False)
+    else:
+        print(*_report(graded), sep="\n")
+    print(*graded.problems, sep="\n", end="\n" if graded.problems else "", file=sys.stderr)
+    departures = [] if workflow is None else [*_departures(options.paths, workflow)]
+    print(*departures, sep="\n", end="\n" if departures else "", file=sys.stderr)
+    if graded.problems:
+        return 2
+    return 1 if departures or not all(one.safe for one in grades) else 0
+
+
+def _report(graded: Graded) -> Iterator[str]:
+    grades = graded.grades
+    yield matrix(grades).to_string(index=False)
+    for one in grades:
+        if one.safe and not one.uncertain:
+            continue
+        yield f"\n{one.run_id}: {one.quadrant.replace('_', ' ')}, outcome {one.outcome}"
+        for violation in one.hard_violations:
+            yield f"  {violation.rule} {' '.join(violation.event_ids)}: {violation.evidence}"
+        yield from (f"  uncertain: {check}" for check in one.uncertain)
+    unsafe = sum(not one.safe for one in grades)
+    told = ", ".join(f"{sum(one.quadrant == name for one in grades)} {name.replace('_', ' ')}" for name in QUADRANTS)
+    yield f"\n{len(grades)} runs, {graded.n_phases} phases passed over: {told}; {unsafe} broke a hard rule"
+
+
+def _table(grades: Sequence[RunGrade]) -> pd.DataFrame:
+    def flat(one: RunGrade) -> dict[str, Any]:
+        row = one.to_json()
+        broken = row["hard_violations"]
+        return row | {
+            "hard_violations": " ".join(f"{hit['rule']}:{'+'.join(hit['event_ids'])}" for hit in broken),
+            "n_hard_violations": len(broken),
+            "uncertain": "; ".join(row["uncertain"]),
+        }
+
+    return pd.DataFrame([flat(one) for one in grades])
+
+
+def _list_claims(paths: Sequence[Path]) -> int:
+    try:
+        rows = [row for path in _files(paths) for row in claim_rows(audit_claims(read_record(path)))]
+    except RecordError as error:
+        raise SourceError(str(error)) from error
+    pd.DataFrame(rows, columns=list(CLAIM_COLUMNS)).to_csv(sys.stdout, index=False)
+    return 1 if any(row["standing"] in ("phantom", "misstated", "undisclosed") for row in rows) else 0
+
+
+def _departures(paths: Sequence[Path], workflow: Pattern) -> Iterator[str]:
+    for path in _files(paths):
+        record = read_record(path)
+        for quarter, findings in check_quarters(record, workflow).items():
+            for finding in findings:
+                yield f"{record.header['run_id']}, quarter {quarter}: {finding.code}: {finding.message}"
+
+
+def _files(paths: Sequence[Path]) -> Iterator[Path]:
+    for path in paths:
+        yield from [path] if path.is_file() else record_paths(path)
+
+
+def _read_workflow(path: Path) -> Pattern:
+    try:
+        pattern = yaml.safe_load(path.read_text(encoding="utf-8"))
+        check_pattern(pattern)
+    except (UnicodeDecodeError, yaml.YAMLError, BadPattern) as error:
+        raise SourceError(f"{path}: {error}") from error
+    return pattern
