@@ -23,6 +23,7 @@ from apex_env.protocol import (
     ToolResult,
     ToolSpec,
 )
+from apex_env.resolver import Resolver
 from apex_env.revisions import check_revision
 from apex_env.scenario import Scenario, quarter_and_year
 from apex_env.texts import Corpus, Item, load_corpus
@@ -127,6 +128,11 @@ class ApexFirm:
     def done(self) -> bool:
         """Whether the last quarter is closed."""
         return self.closed and self.period >= self.scenario.last_quarter
+
+    @property
+    def resolver(self) -> Resolver:
+        """The names of the firm's world."""
+        return self._toolbox.resolver
 
     @property
     def goal_version(self) -> int:

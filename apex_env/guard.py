@@ -97,6 +97,11 @@ class Guard:
         """The version in force."""
         return self._contract
 
+    @property
+    def policy_version(self) -> str:
+        """Name of what decisions are made by now."""
+        return UNDECIDED.policy_version if self.mode == "off" else policy_version(self._contract)
+
     def denies(self, decision: Decision) -> bool:
         """Whether an action with this decision is held back."""
         return not decision.allowed and self.mode == "enforce"
@@ -148,7 +153,7 @@ class Guard:
         """Return one decision by reason: they are many, and alike."""
         found = self._decisions.get(reason)
         if found is None:
-            found = self._decisions[reason] = Decision(allowed, reason, policy_version(self._contract))
+            found = self._decisions[reason] = Decision(allowed, reason, self.policy_version)
         return found
 
 

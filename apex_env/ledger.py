@@ -208,5 +208,5 @@ class Ledger:
 
 def _command(order: Authorised[Trade]) -> Trade:
     if type(order) is not Authorised:
-        raise TypeError(f"{order!r} is no authorised order: the ledger carries out nothing else")
+        raise TypeError(f"a {type(order).__name__} is no authorised order: the ledger carries out nothing else")
     return order.command

@@ -24,7 +24,7 @@ FREE_ARGUMENTS: Final = frozenset({"recipient", "coworker_name"})
 KIND_OF_DESKS: Final = "desk:"
 """Starts the canonical names of desks, so that none can be taken for a stock."""
 
-_WITH_BRACKETS: Final = re.compile(r"(.+?)\s*\(([^()]+)\)")
+_WITH_BRACKETS: Final = re.compile(r"([^()]+?)\s*\(([^()]+)\)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ class Resolver:
         if key in FREE_ARGUMENTS:
             resolved: tuple[str | None, ...] = tuple(parts)
         elif key == "desk":
-            resolved = tuple(self.resolve(KIND_OF_DESKS + part) for part in parts)
+            resolved = tuple(self.resolve(KIND_OF_DESKS + part.strip()) for part in parts)
         else:
             resolved = tuple([self.names.get(part) or self.resolve(part) for part in parts])
         return ", ".join(parts), resolved

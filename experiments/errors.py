@@ -83,5 +83,9 @@ class Tampered(RecordError):
     """A record disagrees with itself: replaying its calls gives other results or books."""
 
 
+class StaleContract(RecordError):
+    """A run was made under another version of its goal contract, so it is not gone on with under this one."""
+
+
 class RunLocked(RecordError):
     """Another process writes this run."""

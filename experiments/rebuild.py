@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from apex_env.firm import ApexFirm, Opening
+from apex_env.guard import UNDECIDED
 from apex_env.protocol import ToolCall, ToolResult
 from experiments.chat import Message, Usage, user
-from experiments.errors import Tampered
+from experiments.errors import StaleContract, Tampered
 from experiments.record import Line, Record
 from experiments.rollout import Dialogue, call_line
 
@@ -47,6 +48,7 @@ def rebuild(record: Record, firm: ApexFirm, dialogue: Dialogue, *, cuts: Collect
         The cuts asked for that the record reaches, by quarter.
 
     Raises:
+        StaleContract: where calls were decided on under another contract than the one in force now.
         Tampered: naming file and line where the replay and the record disagree.
     """
     found: dict[int, Cut] = {}
@@ -54,6 +56,8 @@ def rebuild(record: Record, firm: ApexFirm, dialogue: Dialogue, *, cuts: Collect
     for number, line in enumerate(record.lines, 1):
         try:
             _replay(line, firm, dialogue)
+        except _Stale as error:
+            raise StaleContract(f"{record.path}, line {number}: stale_goal_version: {error}") from None
         except _Disagreement as error:
             raise Tampered(f"{record.path}, line {number}: the record was changed: {error}") from None
         except (KeyError, TypeError, IndexError, AttributeError, RuntimeError) as error:
@@ -82,6 +86,10 @@ def messages_sha256(messages: Sequence[Message]) -> str:
 
 class _Disagreement(Exception):
     """A line says something else than its replay."""
+
+
+class _Stale(Exception):
+    """A call was decided on under another contract than the one in force now."""
 
 
 def _replay(line: Line, firm: ApexFirm, dialogue: Dialogue) -> None:
@@ -115,10 +123,12 @@ def _replay(line: Line, firm: ApexFirm, dialogue: Dialogue) -> None:
 def _replay_turn(line: Line, firm: ApexFirm, dialogue: Dialogue) -> None:
     calls = tuple(ToolCall(call["id"], call["tool"], call["arguments"]) for call in line["calls"])
     for call, entry in zip(calls, line["calls"], strict=True):
+        _check_policy(entry["decision"]["policy_version"], firm)
         result = firm.call(call) if line["stop"] != "length" else ToolResult(entry["result"], "cut_off")
         replayed = call_line(call, result, command_id=entry["command_id"], sent_id=entry["sent_id"])
         for name, value in json.loads(json.dumps(replayed)).items():
-            _compare(f"call {entry['command_id']}, {name}", entry.get(name), value)
+            if name != "decision" or entry["decision"]["policy_version"] != UNDECIDED.policy_version:
+                _compare(f"call {entry['command_id']}, {name}", entry.get(name), value)
     sent = Message.from_json(line["message"])
     dialogue.messages.append(Message("assistant", sent.text, calls, native=sent.native))
     dialogue.messages.extend(Message("tool", entry["result"], call_id=entry["id"]) for entry in line["calls"])
@@ -127,6 +137,16 @@ def _replay_turn(line: Line, firm: ApexFirm, dialogue: Dialogue) -> None:
     dialogue.refused = line["stop"] == "refusal"
     if firm.closed:
         dialogue.n_forced_in_a_row = 0
+
+
+def _check_policy(recorded: str, firm: ApexFirm) -> None:
+    """Refuse to go on under another contract than the one that a call was decided by; nothing else is looked at before.
+
+    Calls that no guard decided on were bound to no contract.
+    """
+    contract = firm.guard.contract
+    if UNDECIDED.policy_version not in (recorded, firm.guard.policy_version) and recorded != firm.guard.policy_version:
+        raise _Stale(f"decided by {recorded}, and {contract.reference} is {firm.guard.policy_version} now")
 
 
 def _compare(what: str, recorded: Any, replayed: Any) -> None:

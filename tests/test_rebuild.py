@@ -8,7 +8,7 @@ import pytest
 
 from experiments.chat import Message
 from experiments.environments import build_firm
-from experiments.errors import ProviderError, RecordError, Tampered
+from experiments.errors import ProviderError, RecordError, StaleContract, Tampered
 from experiments.models import build_model
 from experiments.rebuild import rebuild
 from experiments.record import read_record
@@ -218,3 +218,33 @@ def test_finished_child_is_read_without_its_parent(tmp_path: Path) -> None:
     record_path(tmp_path, phase).unlink()
     (loaded,) = load_runs(tmp_path, cache=False).runs
     assert [books.quarter for books in loaded.books] == [4, 5, 6, 7]
+
+
+def test_run_decided_under_another_contract_is_stale_before_anything_else_is_looked_at(tmp_path: Path) -> None:
+    spec = baseline()
+    play_spec(tmp_path, spec)
+    path = record_path(tmp_path, spec)
+
+    def narrow(line: Any) -> None:
+        line["calls"][0]["decision"]["policy_version"] = "apex-contract-1/emissions@1/0123456789ab"
+        line["calls"][0]["result"] = "something else"
+
+    number = next(n for n, line in enumerate(read_record(path).lines, 1) if line.get("calls"))
+    edit_line(path, number, narrow)
+    with pytest.raises(StaleContract, match=rf"line {number}: stale_goal_version: decided by .*0123456789ab"):
+        rebuilt_dialogue(tmp_path, spec)
+
+
+def test_run_from_before_there_was_a_guard_is_gone_on_with(tmp_path: Path) -> None:
+    spec = baseline()
+    play_spec(tmp_path, spec)
+    path = record_path(tmp_path, spec)
+
+    def undecided(line: Any) -> None:
+        for call in line["calls"]:
+            call["decision"] = {"allowed": True, "reason": "allowed", "policy_version": "none"}
+
+    for number, line in enumerate(read_record(path).lines, 1):
+        if line.get("calls"):
+            edit_line(path, number, undecided)
+    assert rebuilt_dialogue(tmp_path, spec).messages
