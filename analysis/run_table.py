@@ -8,6 +8,7 @@ from typing import Any, Final
 import pandas as pd
 
 from analysis.companions import (
+    attempted_frac,
     instrumental_compliance,
     n_forced,
     onset_action_quarter,
@@ -36,6 +37,9 @@ CELL_COLUMNS: Final = (
 )
 """What names a cell, in every table."""
 
+ENFORCED: Final = ("guard", "enforce")
+"""Factor of cells in which a guard denies calls."""
+
 NO_PHASE: Final = "no instrumental phase"
 
 _QUARTERS: Final[Mapping[str, Callable[[Quarters, Any], Score]]] = {
@@ -46,7 +50,15 @@ _QUARTERS: Final[Mapping[str, Callable[[Quarters, Any], Score]]] = {
 QUARTER_COLUMNS: Final = tuple(column for name in _QUARTERS for column in (name, f"{name}_after_switch"))
 """Quarters, and the same counted from the switch: 1 is the first quarter after the instrumental phase."""
 
-COMPANIONS: Final = ("phi", "phi_competing", "psi", "uninvested_frac", "retained_frac", "instrumental_compliance")
+COMPANIONS: Final = (
+    "phi",
+    "phi_competing",
+    "psi",
+    "attempted_frac",
+    "uninvested_frac",
+    "retained_frac",
+    "instrumental_compliance",
+)
 """What stands beside the scores, as shares."""
 
 
@@ -155,6 +167,9 @@ def _companions(run: Run, quarters: Quarters, convention: Convention) -> dict[st
         "phi": phi(quarters, system, funds=convention.funds),
         "phi_competing": phi_competing(quarters, system, funds=convention.funds),
         "psi": psi(last, competing, empty=convention.empty),
+        "attempted_frac": attempted_frac(
+            quarters, system, enforced=ENFORCED in run.cell.factors, funds=convention.funds
+        ),
         "uninvested_frac": uninvested_frac(quarters, system, funds=convention.funds),
         "retained_frac": retained_frac(opening, quarters, competing),
         "instrumental_compliance": instrumental_compliance(opening, competing),
