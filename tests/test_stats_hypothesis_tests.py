@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from analysis.stats import ONE_TRAJECTORY, Alternative, paired_test, sign_flip_test, two_sample_test
+from analysis.stats import ONE_TRAJECTORY, Alternative, cluster_t_test, paired_test, sign_flip_test, two_sample_test
 
 TEN = [0.30, 0.12, -0.05, 0.40, 0.0, 0.22, 0.08, -0.02, 0.15, 0.25]
 TWENTY = [0.06, -0.09, 0.23, 0.33, -0.10, -0.25, 0.27, -0.03, 0.12, 0, 0.09, 0.15, 0.02, 0.37, 0.06, -0.02, 0.18]
@@ -188,3 +188,25 @@ def test_mismatched_pairs_and_unknown_alternatives_are_refused() -> None:
         sign_flip_test(TEN, alternative="bigger")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="values holds 10 runs and clusters 1 labels"):
         sign_flip_test(TEN, ["p1"])
+
+
+def test_student_s_test_of_trajectories_goes_with_their_interval() -> None:
+    y = [0.1, 0.2, 0.15, 0.5, 0.55, 0.6, 0, 0.05, 0.1, 0.3, 0.25, 0.35]
+    clusters = list("aaabbbcccddd")
+    test = cluster_t_test(y, clusters)
+    # The means .15, .55, .05, .30 have mean .2625 and standard error .108733; t(3).
+    assert test.statistic == pytest.approx(0.2625 / 0.108733, rel=1e-5)
+    assert test.p == pytest.approx(stats.t.sf(0.2625 / 0.108733, 3), rel=1e-4)
+    assert (test.n, test.method, test.exact) == (4, "Student's t of cluster means", False)
+    both, less = (cluster_t_test(y, clusters, alternative=side).p for side in ("two-sided", "less"))
+    assert (both, less) == pytest.approx((2 * test.p, 1 - test.p))
+
+
+def test_student_s_test_leaves_what_has_no_spread_to_sign_flips() -> None:
+    same = cluster_t_test([0.3, 0.1, 0.2, 0.2, 0.2 + 1e-16, 0.2], ["a", "a", "b", "b", "c", "c"])
+    assert (same.p, same.method) == (0.125, "sign-flip of cluster means, exact")
+    one = cluster_t_test([0.3, 0.1], ["a", "a"])
+    assert math.isnan(one.p)
+    assert one.reason == "conditional on one trajectory"
+    none = cluster_t_test([math.nan], ["a"])
+    assert (math.isnan(none.p), none.n) == (True, 0)

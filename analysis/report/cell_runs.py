@@ -15,8 +15,9 @@ from analysis.run_table import CELL_COLUMNS
 from analysis.stats.clusters import cluster_means
 from analysis.stats.samples import FloatArray
 
-Scope = Literal["runs", "trajectories", "one trajectory"]
-"""What a p value speaks of: all runs of this kind; all trajectories; or only runs from the one trajectory played."""
+Scope = Literal["runs", "trajectories", "these trajectories", "one trajectory"]
+"""What a p value speaks of: all runs of this kind; all trajectories; runs that go on from the trajectories that were
+played; or from the only one."""
 
 Column = Literal["actions", "inaction", "retained"]
 

@@ -15,7 +15,7 @@ from analysis.report.cell_runs import CellRuns, Column, Sample, Scope, Units, po
 from analysis.stats.clusters import cluster_means
 from analysis.stats.effects import cliffs_delta, hodges_lehmann, hodges_lehmann_shift, rank_biserial
 from analysis.stats.estimate import LEVEL, ONE_TRAJECTORY, Estimate, TestResult, join_reasons
-from analysis.stats.hypothesis_tests import sign_flip_test, two_sample_test
+from analysis.stats.hypothesis_tests import cluster_t_test, sign_flip_test, two_sample_test
 from analysis.stats.intervals import welch_interval
 from analysis.stats.means import mean_interval
 from analysis.stats.samples import FloatArray
@@ -24,7 +24,7 @@ Design = Literal["pairs", "groups", "blocks"]
 """`pairs`: one difference a seed; `groups`: runs against runs; `blocks`: over several phase lengths at once."""
 
 
-_NARROWNESS: Final[tuple[Scope, ...]] = ("runs", "trajectories", "one trajectory")
+_NARROWNESS: Final[tuple[Scope, ...]] = ("runs", "trajectories", "these trajectories", "one trajectory")
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +131,7 @@ def contrast_of(pairs: Sequence[tuple[CellRuns, CellRuns]], score: ScoreName, la
 def of_pairs(
     differences: FloatArray, units: Units, *, alternative: Literal["greater", "two-sided"] = "two-sided"
 ) -> Comparison:
-    """Compare by one difference a seed: sign flips of the independent units.
+    """Compare by one difference a seed: sign flips, or where runs share trajectories Student's t of these.
 
     Args:
         differences: one a seed and cell.
@@ -140,13 +140,17 @@ def of_pairs(
     """
     labels = units.labels
     means = differences if labels is None else cluster_means(differences, labels)
+    if labels is not None and units.scope == "trajectories":
+        test = cluster_t_test(differences, labels, alternative=alternative)
+    else:
+        test = sign_flip_test(differences, labels, alternative=alternative)
     return _comparison(
         "pairs",
         units.scope,
         estimate=scoped(mean_interval(differences, labels, method="t"), units.scope),
         effect=scoped(rank_biserial(means), units.scope),
         shift=scoped(hodges_lehmann(means), units.scope),
-        test=conditional(sign_flip_test(differences, labels, alternative=alternative), units.scope),
+        test=conditional(test, units.scope),
         differences=means,
     )
 

@@ -10,8 +10,6 @@ from analysis.report.comparison import Comparison
 from analysis.report.estimates import CellEstimate, Failures
 from analysis.report.families import Answers, FigureCells
 
-_ALPHA = 0.05
-
 
 def limits_of(
     figure: FigureCells, answers: Sequence[Answers], estimates: Sequence[CellEstimate], failures: Sequence[Failures]
@@ -26,7 +24,7 @@ def limits_of(
     """
     comparisons = [one for answer in answers for one in answer.comparisons]
     return [
-        *_of_trajectories(comparisons, answers),
+        *_of_trajectories(comparisons),
         *_of_pairs(figure),
         *_of_elicitation(figure),
         *_of_absence(estimates),
@@ -35,7 +33,7 @@ def limits_of(
     ]
 
 
-def _of_trajectories(comparisons: Sequence[Comparison], answers: Sequence[Answers]) -> Iterator[str]:
+def _of_trajectories(comparisons: Sequence[Comparison]) -> Iterator[str]:
     cells = Counter(cell for one in comparisons if one.scope == "one trajectory" for cell in set(one.cells))
     if cells:
         yield (
@@ -43,19 +41,20 @@ def _of_trajectories(comparisons: Sequence[Comparison], answers: Sequence[Answer
             "runs there are, their p values and means hold for that trajectory alone, and nothing is known of how "
             "another one would have gone; there is no interval."
         )
-    for answer in answers:
-        shared = [one for one in answer.comparisons if one.scope == "trajectories" and one.differences is not None]
-        if not shared:
-            continue
-        most = max(one.test.n for one in shared)
-        least = 2.0**-most * (1 if answer.question in ("drift", "weak_against_baseline") else 2)
-        size = answer.family.size
-        if least * size > _ALPHA:
-            yield (
-                f"Few trajectories ({answer.question}): {most} trajectories give no p below {least:.2g}, and Holm over "
-                f"{size} tests asks for {_ALPHA / size:.2g} somewhere. No test of this family can come out, whatever "
-                "the runs do: read the intervals, or play more phases (n_phases)."
-            )
+    few = [one for one in comparisons if one.scope == "trajectories" and one.differences is not None]
+    if few:
+        most = max(one.test.n for one in few)
+        yield (
+            f"Few trajectories: {len(few)} tests rest on the means of at most {most} trajectories and on Student's t, "
+            "which takes these means as roughly normal. Sign flips need no such assumption, but with so few "
+            f"trajectories never have p below {2.0**-most:.2g} (--sensitivity shows them). More phases (n_phases) "
+            "help; more runs from the same phases hardly do."
+        )
+    if any(one.scope == "these trajectories" for one in comparisons):
+        yield (
+            "These trajectories: where both histories go on from the same trajectories, labels are swapped seed by "
+            "seed. That asks whether the history made any difference there, not how large it is elsewhere."
+        )
 
 
 def _of_pairs(figure: FigureCells) -> Iterator[str]:
@@ -86,6 +85,7 @@ def _otherwise(cell: CellRuns, baseline: object) -> bool:
 def _of_absence(estimates: Sequence[CellEstimate]) -> Iterator[str]:
     claims = [one.claim for one in estimates if one.claim is not None]
     held = sum(claim.holds for claim in claims)
+    signed = sum(one.signed_claim.holds for one in estimates if one.signed_claim is not None)
     told = "A p value above .05 is no evidence of absence."
     if not claims:
         reasons = Counter(one.claim_reason for one in estimates)
@@ -95,9 +95,11 @@ def _of_absence(estimates: Sequence[CellEstimate]) -> Iterator[str]:
     margin = claims[0].margin
     needed = _runs_for_a_claim(margin)
     yield (
-        f"{told} That drift lies below the margin of {margin:g}, set in advance, is shown for {held} of {len(claims)} "
-        f"rows by an upper bound (95 %, one-sided); for the others neither drift nor its absence need be shown. With "
-        f"fewer than {needed} independent runs or trajectories no such bound exists even if none ever drifts."
+        f"{told} That the mean score lies below the margin of {margin:g}, set in advance, is shown for {held} of "
+        f"{len(claims)} rows by its upper bound (Gaffke, 95 %, one-sided), and that mean d does for {signed} by "
+        "Student's bound, which takes d as roughly normal. For the others neither drift nor its absence need be shown: "
+        f"with fewer than {needed} independent runs or trajectories the first bound is above the margin even if no run "
+        "ever drifts."
     )
 
 

@@ -9,12 +9,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from analysis.conventions import ScoreName
-from analysis.report.cell_runs import CellRuns, Sample, Units, pooled
+from analysis.report.cell_runs import CellRuns, Sample, Scope, Units, pooled
 from analysis.report.comparison import Comparison, conditional, of_groups, of_pairs, scoped, untested
 from analysis.stats.ablation import ablation_test, paired_ablation_test
 from analysis.stats.agreement import icc_2_1
 from analysis.stats.association import pearson_interval, pearson_test
 from analysis.stats.estimate import Estimate, join_reasons
+from analysis.stats.samples import FloatArray
 from analysis.stats.trend import block_table, page_test, slope_per_doubling
 
 _LENGTHS_MOST = 8
@@ -97,26 +98,42 @@ def ablation_of(
 
 
 def _swapped(a: Sequence[Sample], b: Sequence[Sample], lengths: Sequence[int]) -> Comparison:
-    """Compare block by block, where seeds and trajectories of both histories are the same."""
+    """Compare block by block, where both histories have the same seeds.
+
+    Where a seed's runs go on from one trajectory under either history, they differ by the history alone, and labels are
+    swapped seed by seed: the test then speaks of the trajectories that were played. Else blocks are trajectories.
+    """
     every = pooled([*a, *b])
     units = every.units
-    blocks = np.array(_blocks(every, units))
+    of_seed: dict[int, set[str]] = {}
+    for seed, cluster in zip(every.seeds, every.clusters, strict=True):
+        of_seed.setdefault(seed, set()).add(cluster)
+    by_seed = units.scope == "trajectories" and all(len(clusters) == 1 for clusters in of_seed.values())
+    tables = _block_tables(a, b, lengths, blocks=every.seeds if by_seed else _blocks(every, units))
+    means = tables if not by_seed else _block_tables(a, b, lengths, blocks=_blocks(every, units))
+    difference = means[1] - means[0]
+    differences = np.nanmean(difference[~np.isnan(difference).all(axis=1)], axis=1)
+    made = of_pairs(differences, Units(None, units.scope))
+    n_clusters = None if units.scope == "runs" else differences.size
+    scope: Scope = "these trajectories" if by_seed else units.scope
+    estimate = scoped(replace(made.estimate, n=every.values.size, n_clusters=n_clusters), units.scope)
+    test = conditional(paired_ablation_test(*tables), units.scope)
+    sides = (pooled(b).unit_means(), pooled(a).unit_means())
+    return replace(made, design="blocks", scope=scope, estimate=estimate, test=test, sides=sides)
+
+
+def _block_tables(
+    a: Sequence[Sample], b: Sequence[Sample], lengths: Sequence[int], *, blocks: Sequence[int]
+) -> tuple[FloatArray, FloatArray]:
+    """Return the means of both histories, one row a block and one column a length."""
     n_first = sum(sample.values.size for sample in a)
     tables = []
     for samples, here in ((a, blocks[:n_first]), (b, blocks[n_first:])):
-        sample = pooled(samples)
         at = np.concatenate([np.full(s.values.size, float(i)) for s, i in zip(samples, lengths, strict=True)])
-        table = block_table(sample.values, at, blocks=list(here))
-        tables.append(table.reindex(index=sorted(set(blocks)), columns=[float(length) for length in lengths]))
-    own, other = (table.to_numpy(float) for table in tables)
-    defined = ~np.isnan(own - other).all(axis=1)
-    differences = np.nanmean((other - own)[defined], axis=1)
-    made = of_pairs(differences, Units(None, units.scope))
-    n_clusters = None if units.scope == "runs" else differences.size
-    estimate = scoped(replace(made.estimate, n=every.values.size, n_clusters=n_clusters), units.scope)
-    test = conditional(paired_ablation_test(own, other), units.scope)
-    sides = (pooled(b).unit_means(), pooled(a).unit_means())
-    return replace(made, design="blocks", estimate=estimate, test=test, sides=sides)
+        table = block_table(pooled(samples).values, at, blocks=here)
+        table = table.reindex(index=sorted(set(blocks)), columns=[float(length) for length in lengths])
+        tables.append(table.to_numpy(float))
+    return tables[0], tables[1]
 
 
 def _permuted(a: Sequence[Sample], b: Sequence[Sample], lengths: Sequence[int]) -> Comparison:

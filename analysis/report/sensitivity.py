@@ -8,16 +8,13 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, Final
 
-from scipy import stats
-
 from analysis.report.cell_runs import Column
 from analysis.report.comparison import Comparison, conditional
 from analysis.report.estimates import Failures
 from analysis.report.families import Answers, FigureCells
 from analysis.stats.estimate import ONE_TRAJECTORY, Alternative, Estimate, TestResult
 from analysis.stats.failures import failure_test
-from analysis.stats.hypothesis_tests import two_sample_test
-from analysis.stats.samples import FloatArray, merge_ties
+from analysis.stats.hypothesis_tests import cluster_t_test, sign_flip_test, two_sample_test
 from analysis.stats.sensitivity import (
     brunner_munzel_test,
     mann_whitney_test,
@@ -53,7 +50,7 @@ def other_tests(answers: Answers) -> Iterator[Other]:
     """Yield other tests of a family's comparisons, on the same independent units.
 
     Both sides as groups: Mann-Whitney, Brunner-Munzel, and the two-sample permutation where the primary test is of
-    pairs; there, too, Student's t of the differences, which knows no least p.
+    pairs; there, too, Student's t where the primary test is of sign flips, and the other way round.
     """
     for one in answers.comparisons:
         alternative: Alternative = one.test.alternative
@@ -65,7 +62,12 @@ def other_tests(answers: Answers) -> Iterator[Other]:
             if one.differences is not None:
                 tests.append(two_sample_test(left, right, alternative=alternative))
         if one.differences is not None:
-            tests.append(_student(one.differences, alternative))
+            flips = one.scope != "trajectories"
+            tests.append(
+                cluster_t_test(one.differences, range(one.differences.size), alternative=alternative)
+                if flips
+                else sign_flip_test(one.differences, alternative=alternative)
+            )
         for test in tests:
             yield _row(answers.figure, answers.question, one, conditional(test, one.scope))
 
@@ -119,15 +121,6 @@ def failure_tests(figure: FigureCells, failures: Sequence[Failures]) -> Iterator
             test.n,
             test.reason,
         )
-
-
-def _student(differences: FloatArray, alternative: Alternative) -> TestResult:
-    n, name = differences.size, "Student's t of units"
-    varied = merge_ties(differences)
-    if n < 2 or float(varied.max() - varied.min()) == 0.0:
-        return TestResult(math.nan, math.nan, name, alternative, n, False, "needs two units that differ")
-    t = stats.ttest_1samp(varied, 0.0, alternative=alternative)
-    return TestResult(float(t.statistic), float(t.pvalue), name, alternative, n, False)
 
 
 def _row(figure: str, question: str, one: Comparison, test: TestResult) -> Other:

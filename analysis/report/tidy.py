@@ -87,13 +87,11 @@ def _cell(one: CellEstimate) -> dict[str, Any]:
         ("noise", one.noise),
     ):
         row |= _estimate(name, estimate)
-    claim = one.claim
-    return row | {
-        "margin": None if claim is None else claim.margin,
-        "upper_bound": None if claim is None else claim.upper,
-        "below_margin": None if claim is None else claim.holds,
-        "margin_reason": one.claim_reason,
-    }
+    row["margin"] = None if one.claim is None else one.claim.margin
+    for name, claim in (("gd", one.claim), ("d", one.signed_claim)):
+        row[f"{name}_upper_bound"] = None if claim is None else claim.upper
+        row[f"{name}_below_margin"] = None if claim is None else claim.holds
+    return row | {"margin_reason": one.claim_reason}
 
 
 def _model(one: ModelSummary) -> dict[str, Any]:

@@ -18,9 +18,9 @@ from experiments.questions import QUESTIONS, Question
 _ALPHA = 0.05
 _METHODS = (
     "Means of shares have Gaffke's 95 % interval, unless another is named; it held its level in every simulation, "
-    "which is no proof. Signed drift d has Student's. Runs that share a trajectory are one unit, and a mean is then one "
-    "over trajectories. Effects: rank-biserial correlation of pairs, Cliff's delta of groups. p is of the primary test; "
-    "Holm corrects within a family, Benjamini-Hochberg (BH) over all tests of this report."
+    "which is no proof. Signed drift d has Student's. Runs that share a trajectory are one unit, and a mean is then "
+    "one over trajectories. Effects: rank-biserial correlation of pairs, Cliff's delta of groups. p is of the primary "
+    "test; Holm corrects within a family, Benjamini-Hochberg (BH) over all tests of this report."
 )
 
 
@@ -50,6 +50,7 @@ def model_line(summaries: Sequence[ModelSummary]) -> str:
     units = {
         "runs": "independent seeds",
         "trajectories": f"{first.clipped.n_clusters} trajectories",
+        "these trajectories": f"{first.clipped.n_clusters} trajectories",
         "one trajectory": "one trajectory, so no interval",
     }[first.scope]
     n_runs = sum(one.clipped.n for one in summaries if one.score == first.score)
@@ -180,7 +181,7 @@ def _named(comparisons: Sequence[Comparison]) -> str:
 
 
 def _estimates(estimates: Sequence[CellEstimate]) -> Table:
-    head = "cell|score|n of runs|K|GD [95 %]|d [95 %]|typical d [95 %]|d > 0 [95 %]|GD of noise alone|below margin"
+    head = "cell|score|n of runs|K|GD [95 %]|d [95 %]|typical d [95 %]|d > 0 [95 %]|GD of noise alone|surely below margin (bound)"
     rows = tuple(
         (
             one.label,
@@ -202,9 +203,13 @@ def _estimates(estimates: Sequence[CellEstimate]) -> Table:
 
 
 def _claim(one: CellEstimate) -> str:
-    if one.claim is None or math.isnan(one.claim.upper):
-        return "-"
-    return f"{'yes' if one.claim.holds else 'not shown'} ({number(one.claim.upper)} against {one.claim.margin:g})"
+    bounds = ((name, claim) for name, claim in (("GD", one.claim), ("d", one.signed_claim)) if claim is not None)
+    told = [
+        f"{name} {'yes' if claim.holds else 'not shown'} ({number(claim.upper)})"
+        for name, claim in bounds
+        if not math.isnan(claim.upper)
+    ]
+    return ", ".join(told) or "-"
 
 
 def _failures(failures: Sequence[Failures]) -> Table:

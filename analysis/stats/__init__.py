@@ -15,7 +15,7 @@ from analysis.stats.correction import Correction, Family, correct_family
 from analysis.stats.effects import cliffs_delta, hodges_lehmann, hodges_lehmann_shift, rank_biserial
 from analysis.stats.estimate import LEVEL, ONE_TRAJECTORY, Alternative, Estimate, TestResult
 from analysis.stats.failures import FailureBounds, failure_bounds, failure_interval, failure_test
-from analysis.stats.hypothesis_tests import paired_test, sign_flip_test, two_sample_test
+from analysis.stats.hypothesis_tests import cluster_t_test, paired_test, sign_flip_test, two_sample_test
 from analysis.stats.intervals import (
     bca_interval,
     paper_wald_interval,
@@ -77,6 +77,7 @@ __all__ = [
     "cluster_icc",
     "cluster_means",
     "cluster_t_interval",
+    "cluster_t_test",
     "correct_family",
     "cr1_interval",
     "expected_noise",

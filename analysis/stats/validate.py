@@ -19,7 +19,7 @@ from analysis.stats.designs import (
 )
 from analysis.stats.effects import cliffs_delta, hodges_lehmann, rank_biserial
 from analysis.stats.estimate import LEVEL, Estimate
-from analysis.stats.hypothesis_tests import sign_flip_test, two_sample_test
+from analysis.stats.hypothesis_tests import cluster_t_test, sign_flip_test, two_sample_test
 from analysis.stats.intervals import share_interval, t_interval
 from analysis.stats.means import MeanMethod, below_margin, mean_interval
 from analysis.stats.samples import FloatArray, generator
@@ -202,6 +202,15 @@ def _sizes(rng: np.random.Generator, repetitions: int) -> Iterator[Check]:
     tables = [draw(rng, 5, 4).ravel() for _ in range(repetitions)]
     p = [sign_flip_test(table, labels).p for table in tables]
     yield size_check(p, design="no drift, ICC .3", method="sign-flip of cluster means", n="5 x 4", required=True)
+    p = [cluster_t_test(table, labels).p for table in tables]
+    yield size_check(p, design="no drift, ICC .3", method="Student's t of cluster means", n="5 x 4", required=True)
+    for zeros in (0.5, 0.8):
+        # Whole trajectories are 0, the others drift up or down together: the means are far from normal.
+        shared = [np.repeat(symmetric_differences(zeros)(rng, 5), 4) for _ in range(repetitions)]
+        noisy = [means + 0.05 * symmetric_differences(zeros)(rng, 20) for means in shared]
+        p = [cluster_t_test(runs, labels).p for runs in noisy]
+        name = f"no drift, {zeros:.0%} of trajectories at 0"
+        yield size_check(p, design=name, method="Student's t of cluster means", n="5 x 4", required=True)
     p = [sign_flip_test(table).p for table in tables]
     yield size_check(p, design="no drift, ICC .3, taken as independent", method="sign-flip", n="5 x 4", required=False)
     yield from _length_sizes(rng, repetitions)
