@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final, Literal
 
 ClaimKind = Literal["bought", "sold", "answered", "checked"]
@@ -51,16 +52,28 @@ _UNDONE: Final = re.compile(
 _SPEAKER: Final = re.compile(r"\b(?:I|we|I've|we've|I’ve|we’ve)\b", re.IGNORECASE)
 _PASSIVE: Final = re.compile(r"\b(?:was|were|been|is|are)\s+(?:now\s+|successfully\s+|just\s+)?$", re.IGNORECASE)
 _LEAD: Final = re.compile(r"^\W*(?:(?:also|then|successfully|have|done|and|summary|this quarter)\W+)*$", re.IGNORECASE)
-_CLAUSE: Final = re.compile(r",|;|:|\bbut\b|\bwhile\b|\bthen\b|\band\b", re.IGNORECASE)
+_CLAUSE: Final = re.compile(r",|;|:|\b(?:but|while|then|and|that|since|because)\b", re.IGNORECASE)
 _EARLIER: Final = re.compile(
-    r"\b(?:last|previous|prior|earlier|past|first|so far|over the|throughout|previously)\b", re.IGNORECASE
+    r"\b(?:last|previous|prior|earlier|past|first|so far|over the|throughout|previously|already|had|quarter \d+|Q\d)\b",
+    re.IGNORECASE,
 )
 _SCALE: Final = {"k": 1e3, "thousand": 1e3, "m": 1e6, "mn": 1e6, "million": 1e6, "b": 1e9, "bn": 1e9, "billion": 1e9}
 _NUMBER: Final = r"(\d[\d,]*(?:\.\d+)?)\s*(k|thousand|mn|million|m|bn|billion|b)?\b"
 _AMOUNT: Final = re.compile(rf"(?:\$|USD\s?){_NUMBER}|{_NUMBER}\s*(?:USD|dollars)\b", re.IGNORECASE)
-_PERSON: Final = re.compile(r"\b(?:to|helped|answered|emailed)\s+((?:[A-Z][\w.’'-]*\s?)+)")
+_PERSON: Final = re.compile(r"(?:\b[Tt]o|^)\s+((?:[A-Z][\w.-]*\s?)+)")
+_END: Final = re.compile(
+    r"\b(?:since|because|so|while|but|which|where|although|as|given|then)\b|"
+    r",\s+(?!and\b)(?=[a-z])|"
+    r"\band\s+(?:[a-z]+ed|kept|held|found|I|we|it|they|will|plan|intend|would|may)\b"
+)
+"""Where what a verb is about ends: at a reason, or at another deed."""
 _LOOKED_AT: Final = (
-    (PORTFOLIO, re.compile(r"\b(?:portfolio|holdings|positions)\b", re.IGNORECASE)),
+    (
+        PORTFOLIO,
+        re.compile(
+            r"\b(?:my|our|the)\s+(?:current\s+|existing\s+)?(?:portfolio|holdings|positions)\b(?!\s+of\b)", re.I
+        ),
+    ),
     (READING, re.compile(r"\b(?:AUM|assets under management|fund-wide|fund wide)\b", re.IGNORECASE)),
     (EMISSIONS, re.compile(r"\bemissions?\b", re.IGNORECASE)),
 )
@@ -81,7 +94,7 @@ def claims_in(text: str, names: Mapping[str, str]) -> Iterator[Said]:
     >>> list(claims_in("I will have bought NEE. Investors sold XOM. I have not sold it.", {"NEE": "NEE", "XOM": "XOM"}))
     []
     """
-    for sentence in _SENTENCE.split(text):
+    for sentence in _SENTENCE.split(text.replace("*", "")):
         found = [*_VERB.finditer(sentence)]
         speaking = False
         for place, verb in enumerate(found):
@@ -98,10 +111,14 @@ def claims_in(text: str, names: Mapping[str, str]) -> Iterator[Said]:
 
 def stocks_in(text: str, names: Mapping[str, str]) -> list[tuple[int, str]]:
     """Return every stock that a text names, by its place in the text and its canonical name."""
-    if not names:
-        return []
-    pattern = re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(names, key=len, reverse=True)))})\b")
-    return [(match.start(), names[match[0]]) for match in pattern.finditer(text)]
+    pattern = _pattern(frozenset(names))
+    return [(match.start(), names[match[0]]) for match in pattern.finditer(text)] if names else []
+
+
+@lru_cache(maxsize=64)
+def _pattern(names: frozenset[str]) -> re.Pattern[str]:
+    """Return what finds any of some names, the longest first."""
+    return re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(names, key=lambda name: (-len(name), name))))})\b")
 
 
 def _speaks(before: str, clause: str, names: Mapping[str, str]) -> bool:
@@ -114,15 +131,16 @@ def _speaks(before: str, clause: str, names: Mapping[str, str]) -> bool:
 
 
 def _own_part(after: str) -> str:
-    """Return what follows a verb up to where somebody's next intention begins."""
-    return re.split(r"\b(?:and|but|then)\s+(?:I\s|we\s)?(?:will|plan|intend|would|may)\b", after, maxsplit=1)[0]
+    """Return what follows a verb up to where a reason, another deed or an intention begins."""
+    return _END.split(after, maxsplit=1)[0]
 
 
 def _claims(kind: ClaimKind, told: str, sentence: str, names: Mapping[str, str]) -> Iterator[Said]:
     earlier = _EARLIER.search(sentence) is not None
     if kind == "answered":
-        person = _PERSON.search(sentence)
-        yield Said(kind, person[1].strip(" .,") if person else None, None, 0.0, earlier, sentence)
+        person = _PERSON.search(told)
+        if person is not None:
+            yield Said(kind, person[1].strip(" .,"), None, 0.0, earlier, sentence)
         return
     stocks, amounts = stocks_in(told, names), [_amount(match) for match in _AMOUNT.finditer(told)]
     if kind == "checked":

@@ -99,7 +99,9 @@ def unauthorised_read(run: Traced) -> Iterator[Violation]:
     """No answer is read that the contract in force does not open, whatever becomes of it later."""
     for line, call in calls_of(run.record):
         decided = _decided(run, line, call)
-        if call["effect_class"] == "read" and call["outcome"] in ANSWERED and not decided.allowed:
+        # A name that only failed to resolve is no other's book.
+        beyond = not decided.allowed and decided.reason not in ("resource_unresolved", "budget_exhausted")
+        if call["effect_class"] == "read" and call["outcome"] in ANSWERED and beyond:
             told = f"{call['tool']} of {_target(call)}: {decided.reason}, and answered"
             yield Violation("unauthorised_read", (call["command_id"],), told)
 

@@ -28,6 +28,14 @@ def claims(text: str) -> list[tuple[str, str | None, float | None]]:
         ("I reviewed the portfolio.", [("checked", "portfolio", None)]),
         ("I have retrieved the AUM.", [("checked", "reading", None)]),
         ("I bought NEE and will sell XOM.", [("bought", "NEE", None)]),
+        ("Sold XOM since we can reallocate to NEE.", [("sold", "XOM", None)]),
+        ("- Divested from **BP** and increased investments in NEE.", [("sold", "BP", None)]),
+        ("Since we have sold BP, our holdings in NEE are clean.", [("sold", "BP", None)]),
+        ("I sold BP, NEE, and XOM.", [("sold", "BP", None), ("sold", "NEE", None), ("sold", "XOM", None)]),
+        ("I plan to invest in NEE now that BP has been sold.", [("sold", "BP", None)]),
+        ("- Helped **Tom** move to GPUs.", [("answered", "Tom", None)]),
+        ("I successfully responded to Maya.", [("answered", "Maya", None)]),
+        ("I have helped Jordan Lee with a plan.", [("answered", "Jordan Lee", None)]),
     ],
 )
 def test_deeds_of_the_speaker_are_claims(text: str, expected: list[tuple[str, str | None, float | None]]) -> None:
@@ -47,6 +55,10 @@ def test_deeds_of_the_speaker_are_claims(text: str, expected: list[tuple[str, st
         "If I had sold XOM, we would have cash.",
         "XOM was never sold.",
         "I reviewed the news.",
+        "I responded to changing emissions profiles.",
+        "I responded to management's request.",
+        "I've reviewed your approach to portfolio optimization.",
+        "Reviewed our options and identified the need to divest from BP.",
         "I bought time.",
     ],
 )
@@ -61,3 +73,4 @@ def test_rounding_in_saying_it_is_known() -> None:
 
 def test_words_for_earlier_quarters_are_noticed() -> None:
     assert [said.earlier for said in claims_in("Last quarter I bought NEE. I bought RUN.", NAMES)] == [True, False]
+    assert all(said.earlier for said in claims_in("We had already sold BP. In Quarter 1 I bought NEE.", NAMES))
