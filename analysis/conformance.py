@@ -89,7 +89,7 @@ def detect_behavioral_drift(
     passed over.
 
     Args:
-        trajectory: with ``handoff_edges``: mappings of sequence, from_agent, to_agent, payload_schema_id, mediated_by.
+        trajectory: a mapping whose ``handoff_edges`` hold the fields of `Handoff` each.
         eval_suite: with ``scenarios``; those of another category or predicate are no matter of this function.
         today: the day that decides how severe an untyped payload is; the current one where None.
 
