@@ -161,3 +161,8 @@ def test_welch_interval_says_why_there_is_none(a: list[float], b: list[float], r
     found = welch_interval(a, b)
     assert (found.has_interval, found.reason) == (False, reason)
     assert math.isnan(found.value) == (not a)
+
+
+def test_values_that_differ_by_rounding_alone_have_no_spread() -> None:
+    interval = t_interval([0.1 + 0.2, 0.3, 0.3])
+    assert (interval.has_interval, interval.reason) == (False, "all values are equal, so their spread says nothing")

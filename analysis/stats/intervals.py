@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from scipy import stats
 
 from analysis.stats.estimate import LEVEL, Estimate, check_level, join_reasons
-from analysis.stats.samples import UNIT, FloatArray, clean_groups, clean_sample, generator, too_few
+from analysis.stats.samples import UNIT, FloatArray, clean_groups, clean_sample, generator, merge_ties, too_few
 
 BOOTSTRAP_RESAMPLES = 9_999
 """Resamples of every bootstrap interval."""
@@ -158,7 +158,7 @@ def welch_interval(a: ArrayLike, b: ArrayLike, *, level: float = LEVEL) -> Estim
     n, method = left.size + right.size, "Welch's t"
     value = float(left.mean() - right.mean()) if left.size and right.size else math.nan
     reason = too_few(min(left.size, right.size), note, what="run in a group")
-    if not reason and np.ptp(left) == 0.0 and np.ptp(right) == 0.0:
+    if not reason and np.ptp(merge_ties(left)) == 0.0 and np.ptp(merge_ties(right)) == 0.0:
         reason = join_reasons(NO_SPREAD, note)
     if reason:
         return Estimate(value, math.nan, math.nan, n, None, level, method, reason)
@@ -172,7 +172,7 @@ def welch_interval(a: ArrayLike, b: ArrayLike, *, level: float = LEVEL) -> Estim
 
 
 def _no_spread(sample: FloatArray, note: str) -> str:
-    if np.ptp(sample) > 0.0:
+    if np.ptp(merge_ties(sample)) > 0.0:
         return ""
     return f"{NO_SPREAD}; {note}" if note else NO_SPREAD
 
