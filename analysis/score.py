@@ -11,6 +11,7 @@ import pandas as pd
 
 from analysis.cell_table import cells_table
 from analysis.options import Choice, choose, run_command, score_parser
+from analysis.paper.variants import render_side_by_side, scored, side_by_side, variants_for
 from analysis.run_table import runs_table
 
 _SHOWN_ORDER = ("setting", "system_goal", "history", "elicitation", "conditioned_on", "model", "n_instrumental")
@@ -21,6 +22,12 @@ def main(argv: Sequence[str]) -> int:
     parser = score_parser("apex score", "Score recorded runs: a table of cells, and files with a row a run and a cell.")
     parser.add_argument(
         "--out", type=Path, metavar="DIR", help="folder for runs and cells, each as .csv and .parquet; made if missing"
+    )
+    parser.add_argument(
+        "--all-conventions",
+        action="store_true",
+        help="show the cells by every convention side by side: published runs as the paper pairs them, dead runs "
+        "included, and soundly, by run number without those",
     )
     return run_command(parser, argv, _score)
 
@@ -69,6 +76,8 @@ def render_notes(runs: pd.DataFrame, cells: pd.DataFrame) -> str:
 
 def _score(options: argparse.Namespace) -> int:
     choice = choose(options)
+    if options.all_conventions:
+        return _score_side_by_side(choice, options.out)
     runs = runs_table(choice.pairing, choice.convention)
     cells = cells_table(runs, interval=choice.interval)
     print(
@@ -87,6 +96,16 @@ def _score(options: argparse.Namespace) -> int:
         return 0
     print(f"{choice.name}: no run could be scored")
     return 1
+
+
+def _score_side_by_side(choice: Choice, out: Path | None) -> int:
+    runs = choice.source.runs
+    variants = variants_for(runs)
+    table = side_by_side((variant, scored(runs, variant)) for variant in variants)
+    print(f"{choice.name}: {len(runs)} runs", render_side_by_side(table, variants), *choice.source.notes, sep="\n")
+    if out is not None:
+        print(f"written: {', '.join(map(str, save_table(table, out / 'conventions')))}")
+    return 0 if len(table) else 1
 
 
 def _cell_line(row: Mapping[Hashable, Any]) -> list[str]:
