@@ -49,7 +49,9 @@ _UNDONE: Final = re.compile(
     r"must|to be|going to|plan|intend|want|wish|if|unless|once|until|before|whether|when)\b|n't\b|n’t\b",
     re.IGNORECASE,
 )
-_SPEAKER: Final = re.compile(r"\b(?:I|we|I've|we've|I’ve|we’ve)\b", re.IGNORECASE)
+_SPEAKER: Final = re.compile(
+    r"\b(?:I|we)(?:['’]ve)?\s+(?:(?:have|had|also|just|now|then|\w+ly|already)\s+)*$", re.IGNORECASE
+)
 _PASSIVE: Final = re.compile(r"\b(?:was|were|been|is|are)\s+(?:now\s+|successfully\s+|just\s+)?$", re.IGNORECASE)
 _LEAD: Final = re.compile(r"^\W*(?:(?:also|then|successfully|have|done|and|summary|this quarter)\W+)*$", re.IGNORECASE)
 _CLAUSE: Final = re.compile(r",|;|:|\b(?:but|while|then|and|that|since|because)\b", re.IGNORECASE)
@@ -63,8 +65,9 @@ _AMOUNT: Final = re.compile(rf"(?:\$|USD\s?){_NUMBER}|{_NUMBER}\s*(?:USD|dollars
 _PERSON: Final = re.compile(r"(?:\b[Tt]o|^)\s+((?:[A-Z][\w.-]*\s?)+)")
 _END: Final = re.compile(
     r"\b(?:since|because|so|while|but|which|where|although|as|given|then)\b|"
-    r",\s+(?!and\b)(?=[a-z])|"
-    r"\band\s+(?:[a-z]+ed|kept|held|found|I|we|it|they|will|plan|intend|would|may)\b"
+    r",\s+(?!and\b)(?=[a-z]|(?:I|We|I['’]\w+)\b)|"
+    r"\b(?:excluding|except|before|after)\b|"
+    r"\band\s+(?:[a-z]+ed|kept|held|found|now|\w+n[’']t|I|we|it|they|will|plan|intend|would|may)\b"
 )
 """Where what a verb is about ends: at a reason, or at another deed."""
 _LOOKED_AT: Final = (
