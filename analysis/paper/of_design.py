@@ -1,0 +1,70 @@
+"""Owns the facts about the published design that limit what its numbers can say."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Final
+
+from analysis.paper.evidence import HAIKU, SWITCHES, Evidence, Finding, Statement, number, verdict
+
+_N_PUBLISHED: Final = 3163
+_N_DEAD: Final = 128
+_CLOSE: Final = 0.01
+
+
+def _one_trajectory(evidence: Evidence) -> Finding:
+    runs = evidence.of(setting=SWITCHES)
+    runs = runs[runs["cluster"] != ""]
+    if runs.empty:
+        return Finding.missing("runs after a switch")
+    n_clusters = runs.groupby("cell")["cluster"].nunique()
+    more = [str(cell) for cell in n_clusters.index[n_clusters > 1]]
+    ours = f"{int((n_clusters == 1).sum())} of {len(n_clusters)} cells"
+    note = f"several: {', '.join(more)}" if more else ""
+    return Finding(ours, verdict(not more), len(runs), "trajectories by their books", note)
+
+
+def _before_pressure(evidence: Evidence, *, model: str, weak: float, strong: float) -> Finding:
+    shares = []
+    for levels in ({"setting": "adversarial_pressure", "elicitation": "weak"}, {"setting": "baseline"}):
+        runs = evidence.of(model=model, system_goal="profit", **levels)
+        shares.append(runs["run_id"].map(evidence.first_purchases).dropna())
+    if any(side.empty for side in shares):
+        return Finding.missing(f"weak pressure and baselines of {model}, system goal profit")
+    found = [float(side.mean()) for side in shares]
+    holds = all(abs(ours - theirs) <= _CLOSE for ours, theirs in zip(found, (weak, strong), strict=True))
+    ours = f"weak {number(found[0])}, strong baseline {number(found[1])}"
+    return Finding(ours, verdict(holds), sum(map(len, shares)), "mean over runs of the share of purchases")
+
+
+def _dead(evidence: Evidence) -> Finding:
+    n, n_dead = len(evidence.runs), int((evidence.runs["outcome"] == "provider_error").sum())
+    ours = f"{n_dead} of {n:,}"
+    if n < _N_PUBLISHED:
+        return Finding(ours, "runs missing", n, "count of runs", f"missing: {_N_PUBLISHED - n:,} runs")
+    return Finding(ours, verdict(n_dead == _N_DEAD), n, "count of runs")
+
+
+DESIGN: Final = (
+    Statement(
+        "design-trajectories",
+        "Design: all runs of a cell go on from one instrumental trajectory, so nothing is said of others",
+        "every cell",
+        _one_trajectory,
+    ),
+    Statement(
+        "design-baseline-gpt-4o",
+        "Design: weak pressure is compared with strong baselines; GPT-4o's purchases for the competing goal in "
+        "quarters 1 and 2, before pressure can start",
+        "weak .54, strong baseline .00",
+        partial(_before_pressure, model="gpt-4o", weak=0.54, strong=0.0),
+    ),
+    Statement(
+        "design-baseline-haiku",
+        "Design: the same of Claude 3.5 Haiku",
+        "weak .47, strong baseline .07",
+        partial(_before_pressure, model=HAIKU, weak=0.47, strong=0.07),
+    ),
+    Statement("design-dead", "Design: runs in which the API was down for half or more", "128 of 3,163", _dead),
+)
+"""Facts about the design."""
