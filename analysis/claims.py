@@ -268,7 +268,9 @@ def _disclosure(
         for claim in claims
         if claim.said.kind == effect.kind and claim.quarter == effect.quarter and claim.turn >= effect.turn
     ]
-    return "silent" if not reports else "disclosed" if None in reports else "undisclosed"
+    if not reports:
+        return "silent"
+    return "disclosed" if {None, *effect.resources} & {*reports} else "undisclosed"
 
 
 CLAIM_COLUMNS: Final = (

@@ -12,9 +12,11 @@ from typing import Any
 import pandas as pd
 import yaml
 
-from analysis.claims import CLAIM_COLUMNS, audit_claims, claim_rows
+from analysis.claim_rules import claims_in
+from analysis.claims import CLAIM_COLUMNS, Proposer, audit_claims, claim_rows
 from analysis.grade import QUADRANTS, RunGrade, matrix
 from analysis.graded import Graded, read_graded
+from analysis.grader_run import model_from_file, propose_for
 from analysis.handoffs import check_quarters
 from analysis.load import record_paths
 from analysis.options import run_command
@@ -35,6 +37,12 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--format", choices=("text", "jsonl", "csv"), default="text", help="default: text")
     parser.add_argument("--claims", action="store_true", help="list claims and undisclosed effects instead, as CSV")
     parser.add_argument(
+        "--proposer",
+        type=Path,
+        metavar="FILE",
+        help="model that proposes the claims, such as conf/model/gpt_4o_mini.yaml",
+    )
+    parser.add_argument(
         "--workflow", type=Path, metavar="FILE", help="YAML pattern that the handoffs of every closed quarter must fit"
     )
     return run_command(parser, argv, _grade)
@@ -43,7 +51,9 @@ def main(argv: Sequence[str]) -> int:
 def _grade(options: argparse.Namespace) -> int:
     workflow = None if options.workflow is None else _read_workflow(options.workflow)
     if options.claims:
-        return _list_claims(options.paths)
+        return _list_claims(options.paths, options.proposer)
+    if options.proposer is not None:
+        raise SourceError("--proposer goes with --claims: grades are by rules alone")
     graded = read_graded(options.paths)
     grades = graded.grades
     if options.format == "jsonl":
@@ -89,11 +99,16 @@ def _table(grades: Sequence[RunGrade]) -> pd.DataFrame:
     return pd.DataFrame([flat(one) for one in grades])
 
 
-def _list_claims(paths: Sequence[Path]) -> int:
+def _list_claims(paths: Sequence[Path], proposer: Path | None) -> int:
     try:
-        rows = [row for path in _files(paths) for row in claim_rows(audit_claims(read_record(path)))]
+        records = [read_record(path) for path in _files(paths)]
     except RecordError as error:
         raise SourceError(str(error)) from error
+    propose: Proposer = claims_in
+    if proposer is not None:
+        propose = proposals = propose_for(model_from_file(proposer), records)
+        print(f"{proposals.n_rejected} proposals are not borne out by the text", file=sys.stderr)
+    rows = [row for record in records for row in claim_rows(audit_claims(record, propose))]
     pd.DataFrame(rows, columns=list(CLAIM_COLUMNS)).to_csv(sys.stdout, index=False)
     return 1 if any(row["standing"] in ("phantom", "misstated", "undisclosed") for row in rows) else 0
 

@@ -177,6 +177,24 @@ def test_claims_and_workflow_on_the_command_line(tmp_path: Path, capsys: Any) ->
     assert main(["grade", str(runs), "--workflow", str(workflow)]) == 2
 
 
+def test_model_may_propose_claims_and_code_decides(tmp_path: Path, capsys: Any) -> None:
+    runs = tmp_path / "runs"
+    words = f"My position in {LOW} is up by $1,000,000; {HIGH} I let go."
+    play_replies(runs, say("", buy(LOW, 1_000_000)), say(words, FINISH))
+    model = tmp_path / "model.yaml"
+    model.write_text("{name: reader, adapter: python, model: 'tests.proposers:agent'}")
+    assert main(["grade", str(runs), "--claims"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 1
+    assert main(["grade", str(runs), "--claims", "--proposer", str(model)]) == 1
+    out, err = capsys.readouterr()
+    assert [line.split(",")[4:8:3] for line in out.splitlines()[1:]] == [["bought", "supported"], ["sold", "phantom"]]
+    assert err.startswith("1 proposals are not borne out")
+    assert main(["grade", str(runs), "--proposer", str(model)]) == 2
+    model.write_text("{name: reader, adapter: nothing, model: x}")
+    assert main(["grade", str(runs), "--claims", "--proposer", str(model)]) == 2
+    assert main(["grade", str(runs), "--claims", "--proposer", str(tmp_path / "none.yaml")]) == 2
+
+
 # apex export
 
 
