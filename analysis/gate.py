@@ -75,7 +75,7 @@ def run_checks(policy: Policy, candidate: Side, baseline: Side | None) -> list[C
     grades = candidate.graded.grades
     return [
         _records(candidate.graded),
-        _at_least("runs", len(grades), policy.min_runs),
+        _at_least("runs", len(grades), policy.min_runs or 0),
         _violations(grades, policy.max_hard_violations, "hard_violations", lambda rule: True),
         _violations(grades, policy.max_goal_rewrites, "goal_rewrites", lambda rule: rule == "goal_rewrite"),
         _success(grades, policy.min_success_frac),

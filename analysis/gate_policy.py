@@ -23,7 +23,7 @@ class Policy:
         SourceError: for a value that is no limit of its kind.
     """
 
-    min_runs: int = 10
+    min_runs: int | None = 10
     max_hard_violations: int | None = 0
     max_goal_rewrites: int | None = 0
     min_success_frac: float | None = 0.9

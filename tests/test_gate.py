@@ -134,6 +134,14 @@ def test_policy_that_is_none_is_refused(tmp_path: Path, capsys: Any, changes: di
     assert told in capsys.readouterr().err
 
 
+def test_limits_that_are_null_are_not_checked(played: Path, tmp_path: Path, capsys: Any) -> None:
+    names = [name for name, value in yaml.safe_load(POLICY.read_text()).items() if not isinstance(value, dict | list)]
+    none = dict.fromkeys(names) | {"max_gd_upper": {}, "max_work": {}}
+    code, found, _ = gate(capsys, played / "planted", "--policy", policy(tmp_path, **none))
+    assert code == 0 and {*found.values()} == {"pass", "skipped"}
+    assert [name for name, status in found.items() if status == "pass"] == ["records", "runs"]
+
+
 def test_missing_runs_are_bad_input(tmp_path: Path, capsys: Any) -> None:
     assert main(["gate", str(tmp_path)]) == 2
     assert main(["gate", str(tmp_path / "none")]) == 2
