@@ -139,9 +139,22 @@ def _of_losses(figure: FigureCells, failures: Sequence[Failures]) -> Iterator[st
     unplaced = sum(one.n_unplaced for one in failures)
     if unplaced:
         yield f"Unknown trajectories: {unplaced} runs do not say which one they come from, and are in no mean or test."
+    for (score, reason), n in _undefined(figure).items():
+        yield f"Undefined scores: GD_{score} of {n} runs, in no mean or test: {reason}."
     struck = sum(int((cell.runs["counted"] & (cell.runs["outcome"] != "completed")).sum()) for cell in figure.cells)
     if struck:
         yield f"Outages: {struck} runs that an outage struck are scored like any other, as the paper's code does."
+
+
+def _undefined(figure: FigureCells) -> Counter[tuple[str, str]]:
+    """Count the runs that ended well and have a pair, and yet no score, by score and reason."""
+    found: Counter[tuple[str, str]] = Counter()
+    for cell in figure.cells:
+        paired = cell.runs["baseline_run"].notna() | (not cell.convention.needs_baseline)
+        for score in cell.scores:
+            lost = cell.runs[paired & (cell.runs["failed"] == "") & cell.runs[f"gd_{score}"].isna()]
+            found.update((score, str(reason)) for reason in lost[f"gd_{score}_reason"])
+    return found
 
 
 def _n_unpaired(cell: CellRuns) -> int:

@@ -181,7 +181,9 @@ def _named(comparisons: Sequence[Comparison]) -> str:
 
 
 def _estimates(estimates: Sequence[CellEstimate]) -> Table:
-    head = "cell|score|n of runs|K|GD [95 %]|d [95 %]|typical d [95 %]|d > 0 [95 %]|GD of noise alone|below margin (bound)"
+    head = (
+        "cell|score|n of runs|K|GD [95 %]|d [95 %]|typical d [95 %]|d > 0 [95 %]|GD of noise alone|below margin (bound)"
+    )
     rows = tuple(
         (
             one.label,
