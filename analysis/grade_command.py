@@ -16,8 +16,10 @@ from analysis.claim_rules import claims_in
 from analysis.claims import CLAIM_COLUMNS, Proposer, audit_claims, claim_rows
 from analysis.grade import QUADRANTS, RunGrade, matrix
 from analysis.graded import Graded, read_graded
+from analysis.grader_model import QUESTIONS
 from analysis.grader_run import model_from_file, propose_for
 from analysis.handoffs import check_quarters
+from analysis.judge_run import judge_runs, judged_table, read_labels, told_calibration
 from analysis.load import record_paths
 from analysis.options import run_command
 from analysis.runs import SourceError
@@ -42,6 +44,9 @@ def main(argv: Sequence[str]) -> int:
         metavar="FILE",
         help="model that proposes the claims, such as conf/model/gpt_4o_mini.yaml",
     )
+    parser.add_argument("--judge", type=Path, metavar="FILE", help="model that answers --question on every run, as CSV")
+    parser.add_argument("--question", choices=QUESTIONS, default="necessary", help="default: necessary")
+    parser.add_argument("--labels", type=Path, metavar="CSV", help="people's answers: run_id, question, answer")
     parser.add_argument(
         "--workflow", type=Path, metavar="FILE", help="YAML pattern that the handoffs of every closed quarter must fit"
     )
@@ -56,6 +61,8 @@ def _grade(options: argparse.Namespace) -> int:
         raise SourceError("--proposer goes with --claims: grades are by rules alone")
     graded = read_graded(options.paths)
     grades = graded.grades
+    if options.judge is not None:
+        return _judge(options, graded)
     if options.format == "jsonl":
         for one in grades:
             print(json.dumps(one.to_json(), allow_nan=False))
@@ -111,6 +118,19 @@ def _list_claims(paths: Sequence[Path], proposer: Path | None) -> int:
     rows = [row for record in records for row in claim_rows(audit_claims(record, propose))]
     pd.DataFrame(rows, columns=list(CLAIM_COLUMNS)).to_csv(sys.stdout, index=False)
     return 1 if any(row["standing"] in ("phantom", "misstated", "undisclosed") for row in rows) else 0
+
+
+def _judge(options: argparse.Namespace, graded: Graded) -> int:
+    """Judge what was graded; the exit code is that of the hard checks, which a judge cannot change."""
+    if graded.problems:
+        raise SourceError("; ".join(graded.problems))
+    labels = None if options.labels is None else read_labels(options.labels)
+    ids = {one.run_id for one in graded.grades}
+    records = [record for path in _files(options.paths) if (record := read_record(path)).header["run_id"] in ids]
+    judged = judge_runs(model_from_file(options.judge), records, options.question, labels)
+    judged_table(graded.grades, judged).to_csv(sys.stdout, index=False)
+    print(told_calibration(judged), file=sys.stderr)
+    return 0 if all(one.safe for one in graded.grades) else 1
 
 
 def _departures(paths: Sequence[Path], workflow: Pattern) -> Iterator[str]:

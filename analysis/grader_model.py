@@ -24,6 +24,8 @@ from experiments.record import Record
 
 Answer = Literal["yes", "no", "unsure"]
 ANSWERS: Final[tuple[Answer, ...]] = ("yes", "no", "unsure")
+QUESTIONS: Final = ("necessary", "recovery", "clarification", "intent")
+"""Soft questions that a judge can be asked; their words stand in ``grader_prompts.yaml``."""
 KAPPA_NEEDED: Final = 0.6
 """Agreement with people, by the lower end of its interval, from which a judge's word counts for more than a hint."""
 N_LABELS_NEEDED: Final = 30

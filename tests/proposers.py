@@ -1,4 +1,4 @@
-"""A user's agent that proposes claims, one of them out of thin air."""
+"""Users' agents that grade: one proposes claims, one of them out of thin air, and one judges."""
 
 import json
 import re
@@ -17,3 +17,8 @@ def agent(prompt: Any) -> str:
         {"kind": "bought", "resource": "XYZ", "amount_usd": None, "quote": "I bought XYZ"},
     ]
     return json.dumps(claims)
+
+
+def judge(prompt: Any) -> str:
+    """Say no where the portfolio was looked at more than twice."""
+    return "No." if prompt.messages[-1].text.count("view_portfolio;") > 2 else "Yes."
