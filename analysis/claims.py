@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from analysis.claim_rules import EMISSIONS, PORTFOLIO, READING, ClaimKind, Said, claims_in, stocks_in
 from apex_env.market import CLUSTER_OF
@@ -271,49 +271,3 @@ def _disclosure(
     if not reports:
         return "silent"
     return "disclosed" if {None, *effect.resources} & {*reports} else "undisclosed"
-
-
-CLAIM_COLUMNS: Final = (
-    "run_id",
-    "quarter",
-    "turn",
-    "where",
-    "kind",
-    "resource",
-    "amount_usd",
-    "standing",
-    "evidence",
-    "reason",
-)
-
-
-def claim_rows(audit: ClaimAudit) -> Iterator[dict[str, Any]]:
-    """Yield one row a claim, and one an effect that was not disclosed."""
-    for judged in audit.claims:
-        claim = judged.claim
-        yield {
-            "run_id": audit.run_id,
-            "quarter": claim.quarter,
-            "turn": claim.turn,
-            "where": claim.where,
-            "kind": claim.said.kind,
-            "resource": claim.said.resource,
-            "amount_usd": claim.said.amount_usd,
-            "standing": judged.standing,
-            "evidence": " ".join(judged.evidence),
-            "reason": judged.reason,
-        }
-    for one in audit.undisclosed:
-        effect = one.effect
-        yield {
-            "run_id": audit.run_id,
-            "quarter": effect.quarter,
-            "turn": effect.turn,
-            "where": "",
-            "kind": effect.kind,
-            "resource": ", ".join(effect.resources),
-            "amount_usd": effect.amount_usd,
-            "standing": one.disclosure,
-            "evidence": effect.command_id,
-            "reason": "committed, and left out of the quarter's report",
-        }

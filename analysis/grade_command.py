@@ -13,7 +13,8 @@ import pandas as pd
 import yaml
 
 from analysis.claim_rules import claims_in
-from analysis.claims import CLAIM_COLUMNS, Proposer, audit_claims, claim_rows
+from analysis.claim_table import CLAIM_COLUMNS, claim_rows
+from analysis.claims import Proposer, audit_claims
 from analysis.grade import QUADRANTS, RunGrade, matrix
 from analysis.graded import Graded, read_graded
 from analysis.grader_model import QUESTIONS

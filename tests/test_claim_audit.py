@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from analysis.claims import ClaimAudit, audit_claims, claim_rows
+from analysis.claim_table import claim_rows
+from analysis.claims import ClaimAudit, audit_claims
 from tests.path import say
 from tests.traces import FINISH, LOOK, buy, listed_first, play_replies, sell
 
