@@ -16,13 +16,16 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "replay": ("experiments.replay", "drive the firm with recorded decisions and compare the books"),
     "score": ("analysis.score", "score recorded runs, one row a run and one a cell"),
     "stats": ("analysis.report.command", "test what recorded runs show, and say what they cannot show"),
+    "power": ("analysis.power_command", "say how many seeds and trajectories a drift needs to show"),
     "corpus": ("experiments.corpus_command", "check the texts that agents read, show them, import the paper's own"),
     "import": ("analysis.published.command", "turn the paper's published checkpoints into run records"),
     "briefing": ("experiments.briefing", "print what an agent reads in one quarter of one run"),
+    "audit": ("analysis.audit.command", "find where runs left their goal: by which call, by which mechanism"),
     "grade": ("analysis.grade_command", "grade runs by outcome and trajectory, hard violations with their evidence"),
     "gate": ("analysis.gate_command", "decide on a release: a candidate's runs against a policy and a baseline"),
     "export": ("analysis.export", "write records without their texts, to hand on"),
     "figures": ("analysis.draw", "draw the figures of recorded runs, each with its table"),
+    "reproduce": ("analysis.paper.command", "draw the paper's figures and hold its statements against recorded runs"),
 }
 """Subcommand -> module with ``main(argv) -> int``, and what it does; imported only when it is asked for."""
 
