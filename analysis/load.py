@@ -160,15 +160,18 @@ def _header(path: Path, line: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _run(header: Mapping[str, Any], entry: Cached) -> Run:
-    config = header["config"]
-    treatment = config["treatment"]
+def cell_of(header: Mapping[str, Any]) -> Cell:
+    """Return the cell that a run's header names.
+
+    Args:
+        header: the first line of a record.
+    """
+    treatment, parent = header["config"]["treatment"], header["config"]["parent_model"]
     identity = header["identity"]["treatment"]
-    parent = config["parent_model"]
-    cell = Cell(
+    return Cell(
         cell_id=header["cell_id"],
         environment=header["environment"]["name"],
-        model=config["model"]["name"],
+        model=header["config"]["model"]["name"],
         setting=treatment["setting"],
         system_goal=treatment["system_goal"],
         elicitation=treatment["elicitation"],
@@ -179,13 +182,17 @@ def _run(header: Mapping[str, Any], entry: Cached) -> Run:
         baseline_id=header["baseline_cell_id"],
         factors=tuple(sorted((name, str(value)) for name, value in identity.items() if name not in _CELL_FIELDS)),
     )
+
+
+def _run(header: Mapping[str, Any], entry: Cached) -> Run:
+    config, cell = header["config"], cell_of(header)
     return Run(
         run_id=header["run_id"],
         cell=cell,
         seed=config["seed"],
         number=config["seed"],
         cluster_id=header["cluster_id"] or "",
-        n_instrumental=treatment["n_instrumental"],
+        n_instrumental=cell.n_instrumental,
         books=tuple(QuarterLedger.from_json(state) for state in orjson.loads(entry.books)),
         outcome=entry.outcome,  # type: ignore[arg-type]
         outcome_reason=entry.reason,

@@ -15,6 +15,8 @@ from apex_env.mandate import TENANT, contract_of
 from apex_env.market import CLUSTER_OF
 from apex_env.protocol import Decision, ToolCall
 from apex_env.scenario import Scenario
+from experiments.errors import InputError
+from experiments.treatment import Treatment
 from tests.firms import LISTING, SWITCHING, call, listed, make_firm, make_ledger, next_quarter, ok
 
 WEAK = {"setting": "adversarial_pressure", "elicitation": "weak"}
@@ -226,3 +228,19 @@ def test_decision_in_shadow_is_the_one_of_enforce_and_denied_calls_move_nothing(
         if not result.decision.allowed:
             assert not result.committed
             assert (enforcing.ledger.cash_usd, enforcing.ledger.holdings_usd) == before
+
+
+# as a factor of a treatment
+
+
+def test_default_guard_is_left_out_of_a_runs_identity_and_every_other_is_in_it() -> None:
+    assert "guard" not in Treatment().identity() and Treatment().guard == "shadow"
+    for level in ("off", "enforce"):
+        assert Treatment(guard=level).identity()["guard"] == level  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="guard 'strict' is not allowed: off, shadow, enforce"):
+        Treatment(guard="strict")  # type: ignore[arg-type]
+
+
+def test_baseline_and_phase_are_played_under_the_guard_of_their_cell() -> None:
+    treatment = Treatment("goal_switching", n_instrumental=2, guard="enforce")
+    assert treatment.baseline().guard == treatment.phase().guard == treatment.scenario(1).guard == "enforce"
