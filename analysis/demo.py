@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -32,10 +35,30 @@ def main(argv: Sequence[str]) -> int:
         print(f"apex demo: {error}", file=sys.stderr)
         return 2
     print(f"apex demo: {len(settings.runs)} runs of {len(settings.models)} embedded agents, no key and no network")
-    code = run.play_and_tell(settings)
+    with _other_half(argv) as helper:
+        run.play_settings(run.settings_of([f"experiment={EXPERIMENT}", *argv, "shard=1/2"]) if helper else settings)
+    # Whatever the halves have left undone is done here; what they did is only counted.
+    code = run.play_and_tell(settings) if helper is None or helper.returncode else _tell_done(settings)
     if code:
         return code
     return _score_and_draw(settings, started)
+
+
+@contextmanager
+def _other_half(argv: Sequence[str]) -> Iterator[subprocess.Popen[bytes] | None]:
+    """Play the second of two shards in a process of its own, where there is a core for it; wait for it at the end."""
+    if (os.cpu_count() or 1) < 2 or any(word.startswith("shard=") for word in argv):
+        yield None
+        return
+    command = [sys.executable, "-m", "analysis.cli", "run", f"experiment={EXPERIMENT}", *argv, "shard=2/2"]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as helper:
+        yield helper
+
+
+def _tell_done(settings: Settings) -> int:
+    print(f"{len(settings.runs)} runs of {settings.name} are done, by two processes that shared them")
+    print(f"records: {settings.root}")
+    return 0
 
 
 def _score_and_draw(settings: Settings, started: float) -> int:
