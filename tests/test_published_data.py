@@ -13,13 +13,13 @@ from analysis.ledger_source import runs_of
 from analysis.load import load_runs
 from analysis.published.command import main
 from apex_env.rules import FirmRules
-from experiments.imported import cut_for, published_run
+from experiments.imported import published_run
 from experiments.published_ledger import read_ledger
 from experiments.published_runs import PublishedRun
 from experiments.record import read_record
 from experiments.replay_run import compare_run
 from tests.path import scripted
-from tests.test_imported import child, go_on
+from tests.test_imported import child, cut_for, go_on
 
 SAMPLE_EVERY = 40
 """Every how manyeth checkpoint of the archive the default tests import."""
