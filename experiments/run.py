@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import os
+import secrets
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from omegaconf import DictConfig, OmegaConf
+
+from experiments import launchers
 from experiments.budget import check_prices, known_price
 from experiments.config import Settings, validate
 from experiments.errors import InputError
@@ -16,32 +20,56 @@ from experiments.overrides import jobs_of, problem_in, secret_in
 from experiments.progress import Progress
 from experiments.sweep import Report, Sweep, run_sweep
 from experiments.treatment import ModelConfig
+from experiments.watch import BY_THE_USER
 
 CONF_DIR: Final = Path(__file__).parent.parent / "conf"
 
+INTERRUPTED: Final = 130
+"""Exit code after an interrupt, as shells give it."""
+
+_PROCESS: Final = secrets.token_hex(8)
+
+# Where a job runs elsewhere, this module is imported before its folder is named; the launching process's value stays.
+OmegaConf.register_new_resolver("apex_pid", os.getpid, use_cache=True, replace=True)
+
 
 def main(argv: Sequence[str]) -> int:
-    """Run ``apex run OVERRIDES`` and return its exit code: 0 complete, 1 something is left to do, 2 bad input."""
-    import hydra
-    from omegaconf import DictConfig, OmegaConf
+    """Run ``apex run OVERRIDES`` and return its exit code.
 
-    OmegaConf.register_new_resolver("apex_pid", os.getpid, replace=True)
+    0: complete; 1: something is left to do; 2: bad input; 130: interrupted. Of jobs that a launcher has put elsewhere,
+    1 where not all are complete.
+    """
+    import hydra
+
     # Completion is bound to the name of the command, which is its first word alone.
     sys.argv = ["apex" if "-sc" in argv else "apex run", *argv]
     problem = secret_in(argv) or problem_in(argv, CONF_DIR)
     if problem:
         print(f"apex run: {problem}", file=sys.stderr)
         return 2
+    launchers.prepare(argv)
     codes: list[int] = []
+    launched_by = this_process()
 
     def job(config: DictConfig) -> None:
+        if INTERRUPTED in codes:
+            return
         plain = OmegaConf.to_container(config, resolve=True)
         if not isinstance(plain, dict):
             raise InputError(f"the configuration is {type(plain).__name__}: a mapping is expected")
-        codes.append(run_job({str(key): value for key, value in plain.items()}))
+        code = run_job({str(key): value for key, value in plain.items()})
+        codes.append(code)
+        if code and launched_by != this_process():
+            folder = Path(str(plain["results_dir"])) / str(plain["name"])
+            raise launchers.JobUnfinished(f"a job ended with exit code {code}; `apex status {folder}` tells of all")
 
     hydra.main(version_base="1.3", config_path=str(CONF_DIR), config_name="config")(job)()
     return max(codes, default=0)
+
+
+def this_process() -> str:
+    """Return a name of this process, by which a job knows whether it runs in the one that has launched it."""
+    return _PROCESS
 
 
 def run_job(data: Mapping[str, Any]) -> int:
@@ -61,10 +89,16 @@ def run_job(data: Mapping[str, Any]) -> int:
 
 
 def play_and_tell(settings: Settings) -> int:
-    """Play validated settings, say what came of it, and return 0 if all is done, else 1."""
-    report = play_settings(settings)
+    """Play validated settings, say what came of it, and return 0 if all is done, 130 if interrupted, else 1."""
+    try:
+        report = play_settings(settings)
+    except KeyboardInterrupt:
+        print("interrupted at once; turns that were running are lost. The same command goes on from here.")
+        return INTERRUPTED
     print(told(settings, report))
-    return 0 if report.complete else 1
+    if report.complete:
+        return 0
+    return INTERRUPTED if report.stopped == BY_THE_USER else 1
 
 
 def settings_of(overrides: Sequence[str]) -> Settings:
@@ -88,7 +122,6 @@ def configurations_of(overrides: Sequence[str]) -> list[dict[str, Any]]:
     from hydra import compose, initialize_config_dir
     from hydra._internal.utils import get_args_parser
     from hydra.errors import HydraException
-    from omegaconf import OmegaConf
 
     problem = secret_in(overrides) or problem_in(overrides, CONF_DIR)
     if problem:

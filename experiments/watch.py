@@ -21,6 +21,7 @@ from experiments.progress import Progress
 from experiments.spending import Spent, spent_in
 
 S_PER_HOUR: Final = 3600
+BY_THE_USER: Final = "interrupted by the user"
 
 
 class Stop:
@@ -122,7 +123,7 @@ def interrupts(stop: Stop) -> Iterator[None]:
     loop = asyncio.get_running_loop()
 
     def first() -> None:
-        stop.ask("interrupted by the user")
+        stop.ask(BY_THE_USER)
         for number in signals:
             loop.remove_signal_handler(number)
 

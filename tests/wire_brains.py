@@ -12,3 +12,6 @@ STEADY = Settings(cache="off", latency_s=0.01, keep_bodies=False)
 
 SLOW = Settings(cache="off", latency_s=0.5, keep_bodies=False)
 """Answers come after half a second."""
+
+STALLED = Settings(cache="off", latency_s=60, keep_bodies=False)
+"""No answer comes while a test lasts."""
