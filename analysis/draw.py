@@ -5,15 +5,18 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import matplotlib as mpl
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from analysis.cell_table import cells_table, curves_table
+from analysis.figure_names import SWITCHES, figure_name, figure_words
 from analysis.figures import STYLE, Score, add_legend, plot_by_length, plot_by_quarter
 from analysis.options import Choice, choose, run_command, score_parser
+from analysis.palette import styles_of
 from analysis.run_table import runs_table
 from analysis.survival import curves_table as survival_table
 from analysis.survival import times_table
@@ -26,8 +29,11 @@ _FORMATS: Final = {"png": {"Software": None}, "pdf": {"CreationDate": None}, "sv
 """Formats of every figure, with what keeps the same figure the same file."""
 
 _LENGTH_SCORES: Final[tuple[Score, ...]] = ("gd_actions", "gd_inaction", "retained_frac")
-_SWITCHES: Final = ("goal_switching", "combined")
-_LENGTH_GROUP: Final = ["setting", "system_goal", "history", "factors"]
+
+
+_LEVELS: Final = ["setting", "system_goal", "history", "conditioned_on", "factors"]
+_FEW_RUNS: Final = 20
+"""Up to so many runs a cell, each is drawn as a point of its own."""
 
 
 class Drawn(NamedTuple):
@@ -36,6 +42,10 @@ class Drawn(NamedTuple):
     name: str
     figure: Figure
     table: pd.DataFrame
+    runs: pd.DataFrame | None = None
+    """The runs that are drawn as points; None where there are none."""
+    reference: pd.DataFrame | None = None
+    """The scripted agents' scores that are drawn behind; None where they are not."""
 
 
 def main(argv: Sequence[str]) -> int:
@@ -50,30 +60,34 @@ def main(argv: Sequence[str]) -> int:
     return run_command(parser, argv, _draw)
 
 
-def draw_by_length(cells: pd.DataFrame, caption: str, reference: pd.DataFrame | None = None) -> Iterator[Drawn]:
+def draw_by_length(
+    cells: pd.DataFrame, caption: str, reference: pd.DataFrame | None = None, runs: pd.DataFrame | None = None
+) -> Iterator[Drawn]:
     """Yield a figure of scores against phase length for each setting, system goal and history with a switch.
 
     Args:
         cells: rows of `analysis.cell_table.cells_table`.
         caption: small print below the axes.
         reference: rows of the scripted agents, as in `plot_by_length`; drawn where the history is the model's own.
+        runs: rows of `analysis.run_table.runs_table`, drawn as points where a cell has few; none where None.
     """
-    switched = cells[cells["setting"].isin(_SWITCHES) & (cells["n_scored"] > 0)]
-    for group, rows in switched.groupby(_LENGTH_GROUP, sort=True):
-        setting, system_goal, *levels = (str(level) for level in group)
-        special = [level for level in levels if level not in ("own", "")]
+    switched = cells[cells["setting"].isin(SWITCHES) & (cells["n_scored"] > 0)]
+    for name, rows in switched.groupby(_figure_names(switched), sort=True):
+        _, setting, system_goal, *special = figure_words(_names(rows.iloc[0]))
         beside = None if special or reference is None else reference[reference["system_goal"] == system_goal]
         scores = [score for score in _LENGTH_SCORES if rows[score].notna().any()]
+        points = None if runs is None else _few(runs, rows)
         figure = Figure(figsize=(2.5 * len(scores) + 0.2, 2.9), layout="constrained")
         axes = list(figure.subplots(1, len(scores), sharey=True, squeeze=False)[0])
         for ax, score in zip(axes, scores, strict=True):
             band = None if score == "retained_frac" else beside
             plot_by_length(rows, ax, score=score, reference=band).tick_params(labelleft=ax is axes[0])
+            if points is not None:
+                _add_points(ax, points, score)
         title = [setting, f"system goal {system_goal}", *special]
         axes[0].set_title(", ".join(title).replace("_", " ").capitalize(), loc="left")
-        add_legend(figure, axes, caption)
-        name = "-".join(["length", setting, system_goal, *special])
-        yield Drawn(name.replace("=", "_").replace(" ", "-"), figure, rows)
+        add_legend(figure, axes, f"{caption}; {_sizes(rows)}")
+        yield Drawn(str(name), figure, rows, points, beside)
 
 
 def draw_pressure(curves: pd.DataFrame, caption: str) -> Iterator[Drawn]:
@@ -83,8 +97,11 @@ def draw_pressure(curves: pd.DataFrame, caption: str) -> Iterator[Drawn]:
         curves: rows of `analysis.cell_table.curves_table`.
         caption: small print below the axes.
     """
-    if curves.empty:
-        return
+    for name, panels in curves.groupby(_figure_names(curves), sort=True) if len(curves) else ():
+        yield _pressure(str(name), panels, caption)
+
+
+def _pressure(name: str, curves: pd.DataFrame, caption: str) -> Drawn:
     goals = [goal for goal in ("profit", "emissions") if (curves["system_goal"] == goal).any()]
     prompts = [prompt for prompt in ("weak", "strong") if (curves["elicitation"] == prompt).any()]
     size = (3.4 * len(prompts) + 0.2, 2.4 * len(goals) + 0.7)
@@ -99,8 +116,9 @@ def draw_pressure(curves: pd.DataFrame, caption: str) -> Iterator[Drawn]:
             plot_by_quarter(panel, ax)
             ax.set_title(f"System goal {goal}, {prompt} elicitation", loc="left")
             ax.label_outer()
-    add_legend(figure, list(grid.flat), caption)
-    yield Drawn("pressure", figure, curves)
+    last = curves.sort_values("quarter").groupby("cell").tail(1)
+    add_legend(figure, list(grid.flat), f"{caption}; {_sizes(last)}")
+    return Drawn(name, figure, curves)
 
 
 def save(drawn: Drawn, folder: Path) -> list[Path]:
@@ -108,6 +126,10 @@ def save(drawn: Drawn, folder: Path) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     paths = [folder / f"{drawn.name}.csv"]
     drawn.table.to_csv(paths[0], index=False)
+    for what, table in (("runs", drawn.runs), ("reference", drawn.reference)):
+        if table is not None and len(table):
+            paths.append(folder / f"{drawn.name}-{what}.csv")
+            table.to_csv(paths[-1], index=False)
     for ending, metadata in _FORMATS.items():
         paths.append(folder / f"{drawn.name}.{ending}")
         drawn.figure.savefig(paths[-1], metadata=metadata)
@@ -120,6 +142,51 @@ def reference_policies(convention: str, path: Path = REFERENCE) -> pd.DataFrame 
         return None
     table = pd.read_csv(path)
     return table[table["convention"] == convention]
+
+
+def _names(row: pd.Series[Any]) -> dict[str, Any]:
+    """Return what names the figure of a cell, missing levels None."""
+    return {name: None if pd.isna(row[name]) else row[name] for name in _LEVELS} | {
+        "factors": "" if pd.isna(row["factors"]) else row["factors"]
+    }
+
+
+def _figure_names(rows: pd.DataFrame) -> pd.Series[str]:
+    return pd.Series([figure_name(_names(row)) for _, row in rows.iterrows()], index=rows.index, dtype=object)
+
+
+def _few(runs: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFrame:
+    """Return the counted runs of those cells that have few of them."""
+    few = cells.loc[cells["n_scored"] <= _FEW_RUNS, "cell"]
+    columns = ["run_id", "cell", "model", "n_instrumental", "seed", "cluster", *_LENGTH_SCORES]
+    return runs.loc[runs["cell"].isin(few) & runs["counted"], columns]
+
+
+def _add_points(ax: Axes, runs: pd.DataFrame, score: Score) -> None:
+    """Put a faint point a run where its model's line has its mean."""
+    labels = {style.label: model for model, style in styles_of(runs["model"]).items()}
+    for drawn in ax.containers:
+        model = labels.get(str(drawn.get_label()))
+        line = drawn[0]
+        lengths = sorted(set(runs["n_instrumental"]))
+        for x in line.get_xdata() if model is not None else ():
+            length = min(lengths, key=lambda length: abs(length / x - 1))
+            values = runs.loc[(runs["model"] == model) & (runs["n_instrumental"] == length), score].dropna()
+            ax.scatter([x] * len(values), values, s=5, color=line.get_color(), alpha=0.25, linewidths=0, zorder=2)
+
+
+def _sizes(cells: pd.DataFrame) -> str:
+    """Return how many runs and trajectories stand behind the means."""
+    n = cells["n_scored" if "n_scored" in cells else "gd_actions_n"]
+    told = [f"n = {_range(n)}"]
+    if "n_clusters" in cells and (cells["n_clusters"] < n).any():
+        told.append(f"K = {_range(cells['n_clusters'])} trajectories")
+    return ", ".join(told)
+
+
+def _range(numbers: pd.Series[Any]) -> str:
+    low, high = int(numbers.min()), int(numbers.max())
+    return str(low) if low == high else f"{low} to {high}"
 
 
 def _draw(options: argparse.Namespace) -> int:
@@ -140,10 +207,10 @@ def _figures(choice: Choice) -> Iterator[Drawn]:
     cells = cells_table(runs, interval=choice.interval)
     curves = curves_table(choice.pairing, choice.convention, interval=choice.interval)
     reference = reference_policies(choice.convention.name)
-    switched = cells[cells["setting"].isin(_SWITCHES)]
-    yield from draw_by_length(cells, _caption(choice, switched), reference)
+    switched = cells[cells["setting"].isin(SWITCHES)]
+    yield from draw_by_length(cells, _caption(choice, switched), reference, runs)
     yield from draw_pressure(curves, _caption(choice, cells[cells["setting"] == "adversarial_pressure"]))
-    yield from map(Drawn._make, draw_free_of_divergence(survival_table(times_table(choice.source.runs))))
+    yield from (Drawn(*one) for one in draw_free_of_divergence(survival_table(times_table(choice.source.runs))))
 
 
 def _caption(choice: Choice, cells: pd.DataFrame) -> str:

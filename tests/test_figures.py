@@ -178,7 +178,9 @@ def test_a_figure_of_phase_length_has_a_panel_a_score():
     labels = [ax.get_ylabel() for ax in drawn.figure.axes]
     assert ["actions" in labels[0], "inaction" in labels[1], "kept" in labels[2]] == [True, True, True]
     assert set(drawn.table["n_instrumental"]) == {2, 4}
-    assert [text.get_text() for text in drawn.figure.texts] == ["small print"]
+    assert [text.get_text() for text in drawn.figure.texts] == ["small print; n = 3"]
+    assert drawn.reference is not None
+    assert set(drawn.reference["model"]) == {"adherent", "negligent"}
 
 
 def test_each_history_and_direction_has_a_figure_of_its_own():
@@ -228,7 +230,10 @@ def test_apex_figures_writes_every_format(tmp_path, capsys):
     assert main(["figures", str(ledger), "--out", str(tmp_path / "figures")]) == 0
     assert "length-goal_switching-emissions: " in capsys.readouterr().out
     endings = sorted(path.suffix for path in (tmp_path / "figures").iterdir())
-    assert endings == sorted([".csv", ".pdf", ".png", ".svg"] * 2)
+    # Beside each of the two figures its table, and beside the one of lengths the runs and agents that are drawn.
+    assert endings == sorted([".csv", ".pdf", ".png", ".svg"] * 2 + [".csv"] * 2)
+    points = pd.read_csv(tmp_path / "figures" / "length-goal_switching-emissions-runs.csv")
+    assert len(points) == 4
     assert (tmp_path / "figures" / "free_of_divergence-goal_switching-emissions.csv").is_file()
     assert (tmp_path / "figures" / "length-goal_switching-emissions.png").read_bytes().startswith(b"\x89PNG")
 
@@ -244,7 +249,7 @@ def test_apex_figures_says_where_there_is_nothing_to_draw(tmp_path, capsys):
 def test_the_published_figures_are_drawn_with_all_their_panels(arike2025, tmp_path):
     out = tmp_path / "figures"
     assert main(["figures", str(arike2025 / "ledger.jsonl.gz"), "--convention", "reference", "--out", str(out)]) == 0
-    assert sorted({path.stem for path in out.iterdir()}) == [
+    assert sorted(path.stem for path in out.glob("*.png")) == [
         "free_of_divergence-goal_switching-emissions",
         "free_of_divergence-goal_switching-emissions-repeated_token",
         "length-goal_switching-emissions",
@@ -279,3 +284,26 @@ def test_psi_of_one_policy_rises_with_the_phase_though_it_keeps_the_same_share()
     assert table["gd_inaction"].is_monotonic_increasing
     assert table["gd_inaction"].to_list() == pytest.approx([0.23, 0.38, 0.56, 0.73, 0.87, 0.95], abs=0.035)
     assert set(table["retained_frac"]) == {1.0}
+
+
+def test_runs_are_drawn_as_points_where_a_cell_has_few_and_each_is_in_the_table_beside():
+    runs = [run for seed in (1, 2, 3) for run in played_pair(NEGLIGENT, "goal_switching", seed, n_instrumental=2)]
+    table = runs_table(pair_runs(runs), CONVENTIONS["paper"])
+    (drawn,) = draw_by_length(cells_table(table), "", runs=table)
+    points = [point.get_offsets()[:, 1].tolist() for point in drawn.figure.axes[1].collections[-1:]]
+    assert drawn.runs is not None
+    assert points == [drawn.runs["gd_inaction"].tolist()]
+    many = cells_table(table).assign(n_scored=21)
+    (without,) = draw_by_length(many, "", runs=table)
+    assert without.runs is not None
+    assert without.runs.empty
+
+
+def test_borrowed_trajectories_and_levels_of_a_factor_under_pressure_have_figures_of_their_own():
+    cells, _ = drawn_tables("goal_switching", lengths=(2,))
+    borrowed = [cells.assign(history="borrowed", conditioned_on=parent) for parent in ("a", "b")]
+    names = [drawn.name for drawn in draw_by_length(pd.concat(borrowed), "")]
+    assert names == [f"length-goal_switching-emissions-borrowed-from-{parent}" for parent in ("a", "b")]
+    _, curves = drawn_tables("adversarial_pressure")
+    levels = pd.concat([curves, curves.assign(factors="pressure_kinds=['praise_news']")])
+    assert [drawn.name for drawn in draw_pressure(levels, "")] == ["pressure", "pressure-pressure_kinds_-praise_news"]
