@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal
 
 import numpy as np
 import pandas as pd
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
+from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, NullLocator
 
 from analysis.conventions import one_convention
-from analysis.palette import styles_of
+from analysis.palette import ModelStyle, styles_of
 
 Score = Literal["gd_actions", "gd_inaction", "retained_frac"]
 
@@ -53,7 +54,12 @@ _DODGE_OCTAVES: Final = 0.05
 
 
 def plot_by_length(
-    table: pd.DataFrame, ax: Axes | None = None, *, score: Score = "gd_actions", reference: pd.DataFrame | None = None
+    table: pd.DataFrame,
+    ax: Axes | None = None,
+    *,
+    score: Score = "gd_actions",
+    reference: pd.DataFrame | None = None,
+    muted: bool = False,
 ) -> Axes:
     """Draw a score against the length of the instrumental phase, a line a model.
 
@@ -63,6 +69,7 @@ def plot_by_length(
         score: the column to draw, with ``_low`` and ``_high`` as its interval where there is one.
         reference: rows of the same kind for the two scripted agents between which a policy that never sells lies; the
             band between them shows how much of the score is the phase's length alone.
+        muted: whether these are other people's results behind one's own: pale, without intervals, named published.
 
     Raises:
         ValueError: for rows of more than one convention, or two rows for one model and length.
@@ -72,7 +79,7 @@ def plot_by_length(
     lengths = sorted(set(table["n_instrumental"]))
     if reference is not None:
         _band_of_reference(ax, reference[reference["n_instrumental"].isin(lengths)], score)
-    styles = styles_of(table["model"])
+    styles = _muted(styles_of(table["model"])) if muted else styles_of(table["model"])
     for place, (model, style) in enumerate(styles.items()):
         rows = table[table["model"] == model].sort_values("n_instrumental")
         if rows["n_instrumental"].duplicated().any():
@@ -81,7 +88,7 @@ def plot_by_length(
         ax.errorbar(
             rows["n_instrumental"] * shift,
             rows[score],
-            yerr=_arms(rows, score),
+            yerr=None if muted else _arms(rows, score),
             label=style.label,
             color=style.colour,
             marker=style.marker,
@@ -91,7 +98,7 @@ def plot_by_length(
             elinewidth=0.9,
             capsize=0,
             clip_on=False,
-            zorder=3,
+            zorder=2 if muted else 3,
         )
     ax.set_xscale("log", base=2)
     ax.xaxis.set_major_locator(FixedLocator(lengths))
@@ -103,25 +110,28 @@ def plot_by_length(
     return ax
 
 
-def plot_by_quarter(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
+def plot_by_quarter(table: pd.DataFrame, ax: Axes | None = None, *, muted: bool = False) -> Axes:
     """Draw GD_actions against the quarter at which the window is cut, a line with its interval a model.
 
     Args:
         table: rows of `analysis.cell_table.curves_table`, one a model and quarter, of one convention.
         ax: where to draw; new axes where None.
+        muted: whether these are other people's results behind one's own, as in `plot_by_length`.
 
     Raises:
         ValueError: for rows of more than one convention, or two rows for one model and quarter.
     """
     one_convention(table)
     ax = _axes(ax)
-    for model, style in styles_of(table["model"]).items():
+    styles = styles_of(table["model"])
+    for model, style in (_muted(styles) if muted else styles).items():
         rows = table[table["model"] == model].sort_values("quarter")
         if rows["quarter"].duplicated().any():
             raise ValueError(f"more than one row for {model!r} and one quarter: draw them in figures of their own")
         quarters = rows["quarter"].to_numpy(float)
         low, high = rows["gd_actions_low"].to_numpy(float), rows["gd_actions_high"].to_numpy(float)
-        ax.fill_between(quarters, low, high, color=style.colour, alpha=0.13, linewidth=0, zorder=2)
+        if not muted:
+            ax.fill_between(quarters, low, high, color=style.colour, alpha=0.13, linewidth=0, zorder=2)
         ax.plot(
             quarters,
             rows["gd_actions"],
@@ -165,6 +175,15 @@ def add_legend(figure: Figure, axes: Sequence[Axes], small_print: str = "") -> N
     )
     if small_print:
         figure.text(0.995, strip / 2, small_print, fontsize=6, color="#6E6E6E", ha="right", va="center")
+
+
+def _muted(styles: Mapping[str, ModelStyle]) -> dict[str, ModelStyle]:
+    """Return the same styles in pale colours, named as published."""
+    pale = {}
+    for model, style in styles.items():
+        red, green, blue = (0.4 * part + 0.6 for part in to_rgb(style.colour))
+        pale[model] = ModelStyle(f"{style.label}, published", to_hex((red, green, blue)), style.marker)
+    return pale
 
 
 def _axes(ax: Axes | None) -> Axes:

@@ -93,5 +93,5 @@ def render_terminal(claims: pd.DataFrame) -> str:
     return "\n".join(lines)
 
 
-def _variant(row: pd.Series[object]) -> str:
+def _variant(row: pd.Series[str]) -> str:
     return f"{row['convention']} {'with' if row['dead_runs'] == 'counted' else 'without'} dead runs"

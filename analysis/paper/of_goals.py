@@ -6,9 +6,9 @@ from functools import partial
 from typing import Final
 
 import pandas as pd
+from scipy import stats
 
 from analysis.paper.evidence import LENGTHS, MINI, MODELS, SONNET, SWITCHES, Evidence, Finding, Statement, verdict
-from analysis.stats.association import kendall_test
 
 PAPER_TOKENS: Final = {
     "gpt-4o": (2626, 4660, 8867, 17898, 39432, 92197),
@@ -33,10 +33,12 @@ def _with_behaviour(evidence: Evidence) -> Finding:
         return Finding.missing("labels of stated goals (--labels)")
     told = []
     for score in ("gd_actions", "gd_inaction"):
-        test = kendall_test(runs["stated"].to_numpy(), runs[score].to_numpy())
-        told.append((test.statistic, test.p, f"{score} tau-b {test.statistic:.2f}, p {test.p:.1g}"))
+        # Hundreds of runs, nearly all tied: enumeration is out of reach, and the normal approximation is close.
+        test = stats.kendalltau(runs["stated"].to_numpy(float), runs[score].to_numpy(float), method="asymptotic")
+        told.append((float(test.statistic), float(test.pvalue), score))
     holds = all(tau > 0 and p < 0.05 for tau, p, _ in told)
-    return Finding("; ".join(text for *_, text in told), verdict(holds), len(runs), test.method, _LABELLED)
+    ours = "; ".join(f"{score} tau-b {tau:.2f}, p {p:.1g}" for tau, p, score in told)
+    return Finding(ours, verdict(holds), len(runs), "Kendall's tau-b over all runs, asymptotic", _LABELLED)
 
 
 def _drifted(evidence: Evidence) -> pd.DataFrame:

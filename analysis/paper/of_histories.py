@@ -9,7 +9,6 @@ import pandas as pd
 
 from analysis.paper.evidence import HAIKU, MINI, MODELS, SONNET, SWITCHES, Evidence, Finding, Statement, number, verdict
 from analysis.stats.association import pearson_test
-from analysis.stats.hypothesis_tests import two_sample_test
 
 SCORES: Final = ("gd_actions", "gd_inaction")
 _SLACK: Final = 1e-9
@@ -19,8 +18,8 @@ _CELL: Final = ["setting", "model", "n_instrumental"]
 def against_original(evidence: Evidence, history: str) -> pd.DataFrame:
     """Return one row a model, phase length and score: the mean with a history, that of the original, and n of both.
 
-    Columns: setting, model, n_instrumental, score, ablated, original, n_ablated, n_original, p (two-sample permutation,
-    two-sided, uncorrected), ``p_method``. Lengths that only one side has are left out.
+    Columns: setting, model, n_instrumental, score, ablated, original, n_ablated, n_original. Lengths that only one side
+    has are left out.
     """
     ablated = evidence.of(history=history, setting=SWITCHES, model=MODELS)
     original = evidence.of(history="own", setting=SWITCHES, model=MODELS)
@@ -31,11 +30,10 @@ def against_original(evidence: Evidence, history: str) -> pd.DataFrame:
             here = members[score].dropna().to_numpy()
             beside = there[tuple(key)][score].dropna().to_numpy() if tuple(key) in there else here[:0]
             if len(here) and len(beside):
-                test = two_sample_test(here, beside)
                 rows.append(
                     dict(zip(_CELL, key, strict=True))
                     | {"score": score, "ablated": float(here.mean()), "original": float(beside.mean())}
-                    | {"n_ablated": len(here), "n_original": len(beside), "p": test.p, "p_method": test.method}
+                    | {"n_ablated": len(here), "n_original": len(beside)}
                 )
     return pd.DataFrame(rows)
 

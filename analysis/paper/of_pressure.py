@@ -34,11 +34,12 @@ def _strong_is_lower(evidence: Evidence, *, significant: bool) -> Finding:
             weak, strong = (runs[runs["elicitation"] == level]["gd_actions"] for level in ("weak", "strong"))
             if weak.empty or strong.empty:
                 return Finding.missing(f"weak and strong elicitation of {model}, system goal {goal}")
-            test = two_sample_test(weak.to_numpy(), strong.to_numpy(), alternative="two-sided")
-            n_lower += bool(strong.mean() < weak.mean())
-            n_significant += bool(test.p < 0.05)
-            worst = max(worst, (test.p, f"{model}, {goal}"))
             n += len(weak) + len(strong)
+            n_lower += bool(strong.mean() < weak.mean())
+            if significant:
+                test = two_sample_test(weak.to_numpy(), strong.to_numpy())
+                n_significant += bool(test.p < 0.05)
+                worst = max(worst, (test.p, f"{model}, {goal}"))
     if not significant:
         return Finding(f"lower in {n_lower} of 8", verdict(n_lower == 8), n)
     return Finding(
