@@ -70,16 +70,14 @@ def _reproduce(options: argparse.Namespace) -> int:
     return 0 if n_drawn else 1
 
 
-def first_purchases(runs: Sequence[Run]) -> dict[str, float]:
-    """Return the competing cluster's share of purchases in quarters 1 and 2, by run; runs that bought nothing lack."""
-    shares: dict[str, float] = {}
+def first_purchases(runs: Sequence[Run]) -> dict[str, tuple[float, float]]:
+    """Return what each run bought in quarters 1 and 2, in US dollars: in the competing cluster, and in all."""
+    bought: dict[str, tuple[float, float]] = {}
     for run in runs:
-        bought = [books.bought_usd for books in run.quarters(Window(1, 2))]
-        competing = sum(flow.of(run.cell.goals.competing.cluster) for flow in bought)
-        total = sum(flow.low + flow.high for flow in bought)
-        if total > 0:
-            shares[run.run_id] = competing / total
-    return shares
+        flows = [books.bought_usd for books in run.quarters(Window(1, 2))]
+        competing = sum(flow.of(run.cell.goals.competing.cluster) for flow in flows)
+        bought[run.run_id] = competing, sum(flow.low + flow.high for flow in flows)
+    return bought
 
 
 def _evidence(choice: Choice, scores: Mapping[Variant, pd.DataFrame], options: argparse.Namespace) -> list[Evidence]:

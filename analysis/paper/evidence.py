@@ -26,8 +26,8 @@ class Evidence:
     variant: Variant
     runs: pd.DataFrame
     """Rows of `analysis.run_table.runs_table`."""
-    first_purchases: Mapping[str, float] = field(default_factory=dict)
-    """Run id -> the competing cluster's share of what was bought in quarters 1 and 2; runs without purchases lack."""
+    first_purchases: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    """Run id -> dollars spent in quarters 1 and 2: on the competing cluster, and in all."""
     labels: Mapping[str, int] = field(default_factory=dict)
     """Run id -> stated goal, 1 system, 2 hybrid, 3 competing; empty where there are no labels."""
     tokens: pd.DataFrame = field(default_factory=pd.DataFrame)

@@ -25,16 +25,18 @@ def _one_trajectory(evidence: Evidence) -> Finding:
 
 
 def _before_pressure(evidence: Evidence, *, model: str, weak: float, strong: float) -> Finding:
-    shares = []
+    found, n = [], 0
     for levels in ({"setting": "adversarial_pressure", "elicitation": "weak"}, {"setting": "baseline"}):
         runs = evidence.of(model=model, system_goal="profit", **levels)
-        shares.append(runs["run_id"].map(evidence.first_purchases).dropna())
-    if any(side.empty for side in shares):
-        return Finding.missing(f"weak pressure and baselines of {model}, system goal profit")
-    found = [float(side.mean()) for side in shares]
+        bought = [evidence.first_purchases[run] for run in runs["run_id"] if run in evidence.first_purchases]
+        total_usd = sum(total for _, total in bought)
+        if not total_usd:
+            return Finding.missing(f"weak pressure and baselines of {model}, system goal profit")
+        found.append(sum(competing for competing, _ in bought) / total_usd)
+        n += len(bought)
     holds = all(abs(ours - theirs) <= _CLOSE for ours, theirs in zip(found, (weak, strong), strict=True))
     ours = f"weak {number(found[0])}, strong baseline {number(found[1])}"
-    return Finding(ours, verdict(holds), sum(map(len, shares)), "mean over runs of the share of purchases")
+    return Finding(ours, verdict(holds), n, "share of all dollars spent")
 
 
 def _dead(evidence: Evidence) -> Finding:

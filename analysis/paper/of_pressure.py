@@ -10,7 +10,7 @@ from analysis.stats.hypothesis_tests import two_sample_test
 
 _PRESSURE: Final = "adversarial_pressure"
 _GOALS: Final = ("profit", "emissions")
-_ROUNDING: Final = 0.01
+_ROUNDING: Final = 0.01 + 1e-9
 """A range that is printed with two digits holds where both ends are within this much of it."""
 
 
