@@ -215,9 +215,9 @@ def _figures(choice: Choice) -> Iterator[Drawn]:
 
 def _caption(choice: Choice, cells: pd.DataFrame) -> str:
     pairs = f"pairs by {choice.pairing.by}" if choice.convention.needs_baseline else "no baseline"
-    words = f"convention {choice.convention.name}, {pairs}; mean of runs, 95 % interval {choice.interval}"
+    words = f"convention {choice.convention.name}, {pairs}; mean{{}}, 95 % interval {choice.interval}"
     if not (cells["n_clusters"] < cells["n_scored"]).any():
-        return words
+        return words.format(" of runs")
     if choice.interval == "paper_wald":
-        return f"{words}, as if runs that share a trajectory were independent"
-    return f"{words} over trajectories, none where all runs share one"
+        return words.format(" of runs") + ", as if runs that share a trajectory were independent"
+    return words.format(" over trajectories") + " of these, none where all runs share one"

@@ -103,4 +103,4 @@ def _failed(table: pd.DataFrame) -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    sys.exit(main(*map(int, sys.argv[1:2])))
+    sys.exit(main(int(sys.argv[1]) if sys.argv[1:] else REPETITIONS))
