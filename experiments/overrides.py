@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from experiments.hints import nearest
+from experiments.models.redaction import looks_secret
 
 _SECRET_VALUE: Final = re.compile(r"\b(sk-|sk_|xox|ghp_|AIza|Bearer )[A-Za-z0-9_\-]{8,}")
 _SECRET_KEY: Final = re.compile(
@@ -28,10 +29,15 @@ def secret_in(argv: Sequence[str]) -> str:
     for word in argv:
         key, _, value = word.lstrip("+~").partition("=")
         named = _SECRET_KEY.search(key) and value not in ("", "null")
-        if named or _SECRET_VALUE.search(word):
-            shown = repr(key) if "=" in word and not _SECRET_VALUE.search(key) else "on this command line"
+        if named or _is_secret(word):
+            shown = repr(key) if "=" in word and not _is_secret(key) else "on this command line"
             return f"override {shown} looks like a key: name the environment variable that holds it instead"
     return ""
+
+
+def _is_secret(text: str) -> bool:
+    """Whether a text is formed like a key, holds a credential of a URL, or the value of a variable that is a secret."""
+    return bool(_SECRET_VALUE.search(text)) or looks_secret(text)
 
 
 def problem_in(argv: Sequence[str], conf_dir: Path) -> str:
