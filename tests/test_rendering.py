@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import pytest
@@ -13,13 +14,13 @@ from hypothesis import strategies as st
 
 from apex_env.protocol import ToolCall
 from experiments.chat import Message, user
-from experiments.models.anthropic_messages import MessagesForm, messages_request
-from experiments.models.openai_chat import ChatForm, chat_request
-from experiments.models.openai_responses import ResponsesForm, responses_request
+from experiments.models.anthropic_messages import MessagesForm, messages_request, messages_turns
+from experiments.models.openai_chat import ChatForm, chat_messages, chat_request
+from experiments.models.openai_responses import ResponsesForm, responses_items, responses_request
 from experiments.models.rendering import (
     ANY_SERVICE,
     MISTRAL,
-    Remembered,
+    Growing,
     arguments_object,
     arguments_text,
     exchanges,
@@ -99,11 +100,24 @@ def test_conversation_is_cut_into_answers_with_what_was_said_after_them() -> Non
     assert list(exchanges([])) == []
 
 
-def test_values_are_remembered_by_identity_alone() -> None:
-    seen: list[Message] = []
-    remembered = Remembered(lambda message: seen.append(message) or len(seen))
-    one, equal = user("x"), user("x")
-    assert [remembered(one), remembered(one), remembered(equal), remembered(one)] == [1, 1, 2, 1]
+def test_of_a_conversation_that_grows_only_the_last_exchange_is_rendered_again() -> None:
+    asked: list[int] = []
+
+    def render(messages: Sequence[Message]) -> list[str]:
+        asked.append(len(messages))
+        return [message.text for message in messages]
+
+    growing = Growing(render)
+    said = [user("a"), Message("assistant", "b"), Message("tool", "c"), Message("assistant", "d"), user("e")]
+    assert growing(said) == ["a", "b", "c", "d", "e"]
+    assert asked == [3, 2]
+    said += [Message("assistant", "f"), user("g")]
+    assert growing(said) == ["a", "b", "c", "d", "e", "f", "g"]
+    assert asked[2:] == [2, 2]
+    assert growing([*said, user("a question")])[-1] == "a question"
+    assert growing([user("x"), *said[1:]]) == ["x", "b", "c", "d", "e", "f", "g"]
+    assert growing(said[:2]) == ["a", "b"]
+    assert growing([]) == []
 
 
 @st.composite
@@ -145,3 +159,28 @@ def test_request_keeps_that_of_an_earlier_turn_as_its_prefix(wire: Any, messages
     earlier = messages[: turns[n_kept % len(turns)]]
     before, after = (wire.pieces(REQUESTS[wire.protocol](part)) for part in (earlier, messages))
     assert after[: len(before)] == before
+
+
+CHAT, RESPONSES = ChatForm("p", "m", {}, closes_foreign=True), ResponsesForm("m", {})
+THINKING = MessagesForm("m", {"max_tokens": 9, "thinking": {"type": "enabled"}})
+GROWING = {
+    "chat": (chat_request, chat_messages, CHAT),
+    "responses": (responses_request, responses_items, RESPONSES),
+    "messages": (messages_request, messages_turns, THINKING),
+}
+
+
+@pytest.mark.parametrize("wire", WIRES, ids=lambda wire: wire.protocol)
+@given(messages=conversations(), begins_with_answer=st.booleans())
+def test_request_of_a_conversation_that_grew_is_the_one_that_is_made_at_once(
+    wire: Any, messages: list[Message], begins_with_answer: bool
+) -> None:
+    request, render, form = GROWING[wire.protocol]
+    growing = Growing(partial(render, form=form))
+    messages = messages[1:] if begins_with_answer else messages
+    for n in range(1, len(messages) + 1):
+        prompt = prompt_of(messages[:n])
+        if messages[n - 1].role != "assistant":
+            grown = serialised(request(prompt, form, growing))
+            assert grown == serialised(request(prompt, form))
+            assert serialised(request(prompt, form, growing)) == grown, "asked again, it is the same"

@@ -12,13 +12,13 @@ from anthropic import APIConnectionError, APIStatusError, AsyncAnthropic, AsyncS
 
 from experiments.errors import InputError
 from experiments.models import check_names
-from experiments.models.anthropic_messages import MessagesForm, messages_blocks, messages_completion, messages_request
+from experiments.models.anthropic_messages import MessagesForm, messages_completion, messages_request, messages_turns
 from experiments.models.anthropic_stream import payload_of_events
 from experiments.models.failures import Failure
 from experiments.models.params import EXTRA, fields_of, given, settings_of
 from experiments.models.pricing import Price, price_of
 from experiments.models.provider import RemoteModel, Wire
-from experiments.models.rendering import Remembered
+from experiments.models.rendering import Growing
 from experiments.models.sdk import failure_of_connection, failure_of_status, payload_of, timeout
 from experiments.models.service import FIELDS, Service, read_service
 from experiments.models.shared import shared
@@ -72,7 +72,7 @@ def build(config: ModelConfig) -> RemoteModel:
     )
     wire = Wire(
         provider="anthropic",
-        request=partial(messages_request, form=form, render=Remembered(partial(messages_blocks, form=form))),
+        request=partial(messages_request, form=form, render=Growing(partial(messages_turns, form=form))),
         send=partial(_post, service, headers=_headers(config), streamed=form.streamed),
         read=partial(messages_completion, form=form),
         fields=fields_of(PARAMS) | {"disable_parallel_tool_use": "params.parallel_tool_calls"},

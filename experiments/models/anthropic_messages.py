@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from typing import Any, Final
 
 from apex_env.protocol import Json, ToolCall, ToolSpec
@@ -70,16 +71,18 @@ class MessagesForm:
 
 
 def messages_request(
-    prompt: Prompt, form: MessagesForm, render: Callable[[Message], Sequence[Block]] | None = None
+    prompt: Prompt, form: MessagesForm, render: Callable[[Sequence[Message]], list[dict[str, Json]]] | None = None
 ) -> dict[str, Json]:
     """Return the body of a request; tools, system and the newest two user turns are marked for the cache.
 
     Args:
         prompt: what the model sees.
         form: what the request holds beside it.
-        render: `messages_blocks` with this form, where its values are remembered.
+        render: `messages_turns` with this form, where what it gives is kept.
     """
-    messages = list(_messages(prompt, form, render or partial(messages_blocks, form=form)))
+    messages = list((render or partial(messages_turns, form=form))(prompt.messages))
+    if prompt.messages and prompt.messages[0].role == "assistant":
+        messages.insert(0, _message("user", [_text_block("")]))
     _mark_newest(messages)
     body: dict[str, Json] = {"model": form.model, "messages": messages, **form.settings}
     if prompt.system.strip():
@@ -136,26 +139,16 @@ def messages_usage(usage: Any) -> Usage | None:
     )
 
 
-def messages_blocks(message: Message, form: MessagesForm) -> Sequence[Block]:
-    """Return the blocks of content that one message makes."""
-    if message.role == "tool":
-        return [_result_block(message)]
-    return [_text_block(message.text)] if message.role == "user" else list(_answer_blocks(message, form))
-
-
-def _messages(
-    prompt: Prompt, form: MessagesForm, render: Callable[[Message], Sequence[Block]]
-) -> Iterator[dict[str, Json]]:
-    for place, (answer, said) in enumerate(exchanges(prompt.messages)):
+def messages_turns(messages: Sequence[Message], form: MessagesForm) -> Iterator[dict[str, Json]]:
+    """Iterate over the messages of a request that whole exchanges make."""
+    for answer, said in exchanges(messages):
         foreign = False
         if answer is not None:
-            if place == 0:
-                yield _message("user", [_text_block("")])
-            blocks = render(answer)
+            blocks = list(_answer_blocks(answer, form))
             foreign = bool(answer.calls) and blocks[0].get("type") not in _THINKING
             yield _message("assistant", blocks)
-        results = [block for message in said if message.role == "tool" for block in render(message)]
-        texts = [block for message in said if message.role == "user" for block in render(message)]
+        results = [_result_block(message) for message in said if message.role == "tool"]
+        texts = [_text_block(message.text) for message in said if message.role == "user"]
         if results and texts and foreign and form.thinks_by_budget:
             yield _message("user", results)
             yield _message("assistant", [_text_block(CLOSED)])
@@ -203,8 +196,8 @@ def _needs_native(content: Sequence[Block]) -> bool:
 
 def _mark_newest(messages: list[dict[str, Json]]) -> None:
     """Mark the last block of the newest two user messages: where this request is cached, and where the last one was."""
-    places = [place for place, message in enumerate(messages) if message["role"] == "user"][-2:]
-    for place in places:
+    places = (place for place in reversed(range(len(messages))) if messages[place]["role"] == "user")
+    for place in islice(places, 2):
         *before, last = messages[place]["content"]
         messages[place] = _message("user", [*before, {**last, "cache_control": _MARK}])
 

@@ -6,22 +6,23 @@ litellm is imported when the first model asks for it, which takes seconds. It fe
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator, Mapping
 from functools import lru_cache, partial
 from importlib import import_module
 from typing import Any, Final
 
+import orjson
+
 from apex_env.protocol import Json
 from experiments.errors import InputError
 from experiments.models import check_names, not_known
 from experiments.models.failures import Failure
-from experiments.models.openai_chat import ChatForm, chat_completion, chat_message, chat_request
+from experiments.models.openai_chat import ChatForm, chat_completion, chat_messages, chat_request
 from experiments.models.params import EXTRA, fields_of, given, settings_of
 from experiments.models.pricing import Price, price_of
 from experiments.models.provider import RemoteModel, Wire
-from experiments.models.rendering import ANY_SERVICE, MISTRAL, Remembered
+from experiments.models.rendering import ANY_SERVICE, MISTRAL, Growing
 from experiments.models.sdk import quiet
 from experiments.models.service import FIELDS, Service, read_service
 from experiments.models.shared import shared
@@ -85,7 +86,7 @@ def build(config: ModelConfig) -> RemoteModel:
 
     wire = Wire(
         provider=f"litellm.{provider}",
-        request=partial(chat_request, form=form, render=Remembered(partial(chat_message, form=form))),
+        request=partial(chat_request, form=form, render=Growing(partial(chat_messages, form=form))),
         send=partial(_ask, service),
         read=partial(chat_completion, form=form),
         fields=fields_of(PARAMS) | {"parallel_tool_calls": "params.parallel_tool_calls"},
@@ -130,7 +131,7 @@ def _check_provider(config: ModelConfig) -> str:
 async def _ask(service: Service, data: bytes) -> Any:
     litellm = library()
     # A copy of the request, because litellm changes the messages that it is given.
-    body: dict[str, Json] = json.loads(data)
+    body: dict[str, Json] = orjson.loads(data)
     await shared(("litellm",), lambda: litellm, _close)
     try:
         response = await litellm.acompletion(

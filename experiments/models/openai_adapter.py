@@ -11,7 +11,7 @@ import httpx2
 from openai import APIConnectionError, APIStatusError, AsyncOpenAI
 
 from experiments.models import check_names
-from experiments.models.openai_chat import ChatForm, chat_completion, chat_message, chat_request
+from experiments.models.openai_chat import ChatForm, chat_completion, chat_messages, chat_request
 from experiments.models.openai_responses import (
     ResponsesForm,
     responses_completion,
@@ -21,7 +21,7 @@ from experiments.models.openai_responses import (
 from experiments.models.params import EXTRA, fields_of, given, settings_of
 from experiments.models.pricing import Price, price_of
 from experiments.models.provider import RemoteModel, Wire
-from experiments.models.rendering import Remembered
+from experiments.models.rendering import Growing
 from experiments.models.sdk import failure_of_connection, failure_of_status, payload_of, timeout
 from experiments.models.service import FIELDS, Service, read_service
 from experiments.models.shared import shared
@@ -103,7 +103,7 @@ def _names(api: str, base_url: str | None) -> Mapping[str, str]:
 
 
 def _responses(form: ResponsesForm, service: Service, fields: Mapping[str, str]) -> Wire:
-    render = Remembered(partial(responses_items, form=form))
+    render = Growing(partial(responses_items, form=form))
     return Wire(
         provider="openai",
         request=partial(responses_request, form=form, render=render),
@@ -114,7 +114,7 @@ def _responses(form: ResponsesForm, service: Service, fields: Mapping[str, str])
 
 
 def _chat(form: ChatForm, service: Service, fields: Mapping[str, str]) -> Wire:
-    render = Remembered(partial(chat_message, form=form))
+    render = Growing(partial(chat_messages, form=form))
     return Wire(
         provider="openai",
         request=partial(chat_request, form=form, render=render),

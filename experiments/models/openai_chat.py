@@ -60,17 +60,22 @@ class ChatForm:
 
 
 def chat_request(
-    prompt: Prompt, form: ChatForm, render: Callable[[Message], dict[str, Json]] | None = None
+    prompt: Prompt, form: ChatForm, render: Callable[[Sequence[Message]], list[dict[str, Json]]] | None = None
 ) -> dict[str, Json]:
     """Return the body of a request.
 
     Args:
         prompt: what the model sees.
         form: what the request holds beside it.
-        render: `chat_message` with this form, where its values are remembered.
+        render: `chat_messages` with this form, where what it gives is kept.
     """
-    messages = _messages(prompt, form, render or partial(chat_message, form=form))
-    body: dict[str, Json] = {"model": form.model, "messages": list(messages), **form.settings}
+    messages: list[Json] = []
+    if prompt.system.strip():
+        messages.append({"role": "system", "content": scrubbed(prompt.system)})
+    if prompt.messages and prompt.messages[0].role == "assistant":
+        messages.append({"role": "user", "content": wire_text("")})
+    messages += (render or partial(chat_messages, form=form))(prompt.messages)
+    body: dict[str, Json] = {"model": form.model, "messages": messages, **form.settings}
     if prompt.tools:
         body["tools"] = [_tool(tool) for tool in prompt.tools]
         if prompt.tool_use == "none":
@@ -135,33 +140,24 @@ def chat_usage(usage: Any) -> Usage | None:
     )
 
 
-def chat_message(message: Message, form: ChatForm) -> dict[str, Json]:
-    """Return one message of a request."""
-    if message.role == "assistant":
-        return _assistant(message, form)
-    if message.role == "tool":
-        call_id = wire_id(message.call_id, form.ids)
-        return {"role": "tool", "tool_call_id": call_id, "content": wire_text(message.text)}
-    return {"role": "user", "content": wire_text(message.text)}
-
-
-def _messages(
-    prompt: Prompt, form: ChatForm, render: Callable[[Message], dict[str, Json]]
-) -> Iterator[dict[str, Json]]:
-    if prompt.system.strip():
-        yield {"role": "system", "content": scrubbed(prompt.system)}
-    for place, (answer, said) in enumerate(exchanges(prompt.messages)):
-        if answer is not None:
-            if place == 0:
-                yield {"role": "user", "content": wire_text("")}
-            yield render(answer)
-        yield from (render(message) for message in said if message.role == "tool")
-        texts = [render(message) for message in said if message.role == "user"]
-        if texts and form.closes_foreign and answer is not None and answer.calls:
-            if "thinking_blocks" not in render(answer):
+def chat_messages(messages: Sequence[Message], form: ChatForm) -> Iterator[dict[str, Json]]:
+    """Iterate over the messages of a request that whole exchanges make."""
+    for answer, said in exchanges(messages):
+        rendered = None if answer is None else _assistant(answer, form)
+        if rendered is not None:
+            yield rendered
+        yield from (_result(message, form) for message in said if message.role == "tool")
+        texts = [{"role": "user", "content": wire_text(message.text)} for message in said if message.role == "user"]
+        if texts and form.closes_foreign and rendered is not None and answer is not None and answer.calls:
+            if "thinking_blocks" not in rendered:
                 yield {"role": "assistant", "content": CLOSED}
         if texts:
             yield texts[0] if len(texts) == 1 else joined(texts)
+
+
+def _result(message: Message, form: ChatForm) -> dict[str, Json]:
+    call_id = wire_id(message.call_id, form.ids)
+    return {"role": "tool", "tool_call_id": call_id, "content": wire_text(message.text)}
 
 
 def _assistant(message: Message, form: ChatForm) -> dict[str, Json]:

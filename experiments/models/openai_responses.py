@@ -50,18 +50,18 @@ class ResponsesForm:
 
 
 def responses_request(
-    prompt: Prompt, form: ResponsesForm, render: Callable[[Message], Sequence[Item]] | None = None
+    prompt: Prompt, form: ResponsesForm, render: Callable[[Sequence[Message]], list[Item]] | None = None
 ) -> dict[str, Json]:
     """Return the body of a request.
 
     Args:
         prompt: what the model sees.
         form: what the request holds beside it.
-        render: `responses_items` with this form, where its values are remembered.
+        render: `responses_items` with this form, where what it gives is kept.
     """
     body: dict[str, Json] = {
         "model": form.model,
-        "input": list(_input(prompt.messages, render or partial(responses_items, form=form))),
+        "input": list((render or partial(responses_items, form=form))(prompt.messages)),
         "store": False,
         "include": ["reasoning.encrypted_content"],
         "prompt_cache_key": cache_key(prompt),
@@ -123,25 +123,17 @@ def responses_usage(usage: Any) -> Usage | None:
     )
 
 
-def responses_items(message: Message, form: ResponsesForm) -> Sequence[Item]:
-    """Return the items of a request that one message makes."""
-    if message.role == "tool":
-        output = wire_text(message.text)
-        return [{"type": "function_call_output", "call_id": wire_id(message.call_id), "output": output}]
-    if message.role == "user":
-        return [{"role": "user", "content": wire_text(message.text)}]
-    native = native_of(message, PROVIDER, form.model)
-    return list(_plain_items(message) if native is None else _native_items(message, native))
-
-
-def _input(messages: Sequence[Message], render: Callable[[Message], Sequence[Item]]) -> Iterator[Item]:
+def responses_items(messages: Sequence[Message], form: ResponsesForm) -> Iterator[Item]:
+    """Iterate over the items of a request that whole exchanges make."""
     for answer, said in exchanges(messages):
         if answer is not None:
-            yield from render(answer)
-        for result in said:
-            if result.role == "tool":
-                yield from render(result)
-        texts = [item for message in said if message.role == "user" for item in render(message)]
+            native = native_of(answer, PROVIDER, form.model)
+            yield from _plain_items(answer) if native is None else _native_items(answer, native)
+        for message in said:
+            if message.role == "tool":
+                call_id, output = wire_id(message.call_id), wire_text(message.text)
+                yield {"type": "function_call_output", "call_id": call_id, "output": output}
+        texts = [{"role": "user", "content": wire_text(message.text)} for message in said if message.role == "user"]
         if texts:
             yield texts[0] if len(texts) == 1 else joined(texts)
 

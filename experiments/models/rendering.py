@@ -132,24 +132,29 @@ def serialised(body: Json) -> bytes:
         return json.dumps(body, separators=(",", ":")).encode("ascii")
 
 
-class Remembered(Generic[T]):
-    """A function of a message whose values are remembered by the message's identity.
+class Growing(Generic[T]):
+    """The rendering of a conversation that grows: what was rendered of its complete exchanges is kept.
 
-    A conversation is rendered for every turn, and only its last few messages are new. Values are shared between
-    requests, so nobody may change them.
+    Every turn sends the whole conversation, of which only the last exchange is new. Values are shared between requests,
+    so nobody may change them. A conversation with another beginning is rendered anew.
     """
 
-    def __init__(self, function: Callable[[Message], T]) -> None:
-        """Take the function, which has to be pure."""
-        self._function = function
-        self._known: dict[int, tuple[Message, T]] = {}
+    def __init__(self, render: Callable[[Sequence[Message]], Iterable[T]]) -> None:
+        """Take a pure function that renders exchange by exchange, whatever comes before or after."""
+        self._render = render
+        self._seen: list[Message] = []
+        self._rendered: list[T] = []
 
-    def __call__(self, message: Message) -> T:
-        """Return the function's value."""
-        known = self._known.get(id(message))
-        if known is None or known[0] is not message:
-            known = self._known[id(message)] = (message, self._function(message))
-        return known[1]
+    def __call__(self, messages: Sequence[Message]) -> list[T]:
+        """Return what all messages give."""
+        if self._seen != list(messages[: len(self._seen)]):
+            self._seen, self._rendered = [], []
+        known = len(self._seen)
+        places = range(len(messages) - 1, known, -1)
+        last = next((place for place in places if messages[place].role == "assistant"), known)
+        self._rendered.extend(self._render(messages[known:last]))
+        self._seen.extend(messages[known:last])
+        return [*self._rendered, *self._render(messages[last:])]
 
 
 def exchanges(messages: Sequence[Message]) -> Iterator[tuple[Message | None, list[Message]]]:
