@@ -4,8 +4,13 @@ import csv
 import io
 import os
 import pickle
+import subprocess
+import sys
 import tarfile
+import time
+import zipfile
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -96,6 +101,88 @@ def test_an_archive_gives_the_same_records_as_its_folder_without_unpacking_it(cl
     assert not list(tmp_path.rglob("other/**/*.pkl"))
 
 
+def test_a_zip_archive_gives_the_same_records_as_its_folder(clone, tmp_path):
+    write_checkpoint(clone, switched(), cell=SWITCH)
+    write_checkpoint(clone, switched(run=3), cell=SWITCH)
+    with zipfile.ZipFile(tmp_path / "main.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        for path in sorted(clone.rglob("*")):
+            archive.write(path, Path("repository-main") / path.relative_to(clone))
+    _, out = imported(clone)
+    assert main(["arike2025", str(tmp_path / "main.zip"), str(tmp_path / "other"), "--jobs", "1"]) == 0
+    assert records(out) == records(tmp_path / "other")
+    for name in records(out):
+        ours, theirs = ((folder / name).read_text().splitlines() for folder in (out, tmp_path / "other"))
+        assert ours[1:] == theirs[1:]
+
+
+def test_a_zip_member_that_is_damaged_or_unpacks_to_too_much_is_named_and_the_others_are_imported(clone, tmp_path):
+    whole, packed = pickled(switched()), tmp_path / "main.zip"
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr(f"{SWITCH}/checkpoint_run2_15.pkl", whole)
+        archive.writestr(f"{SWITCH}/checkpoint_run3_15.pkl", bytes(17 * 2**20), zipfile.ZIP_DEFLATED)
+        archive.writestr(f"{SWITCH}/checkpoint_run4_15.pkl", b"to be changed")
+    packed.write_bytes(packed.read_bytes().replace(b"to be changed", b"t0 be changed"))
+    assert main(["arike2025", str(packed), str(tmp_path / "out"), "--jobs", "1"]) == 1
+    reasons = [row["detail"].split(":")[0] for row in rows_of(tmp_path / "out", "not_imported")]
+    assert (reasons, len(records(tmp_path / "out"))) == (["too_large", "unreadable"], 1)
+
+
+def test_a_link_in_an_archive_is_named(clone, tmp_path):
+    path = write_checkpoint(clone, switched(), cell=SWITCH)
+    path.with_name("checkpoint_run3_15.pkl").symlink_to(path.name)
+    with tarfile.open(tmp_path / "archive.tar", "w") as tar:
+        tar.add(clone, arcname=".")
+    out = tmp_path / "out"
+    assert main(["arike2025", str(tmp_path / "archive.tar"), str(out), "--jobs", "1"]) == 1
+    assert rows_of(out, "not_imported")[0]["detail"].startswith("unreadable: neither a file nor a folder")
+
+
+def test_a_folder_of_archives_says_which_they_are(clone, capsys):
+    clone.mkdir()
+    (clone / "checkpoints.tar.xz").touch()
+    assert imported(clone)[0] == 2
+    assert "archives are: checkpoints.tar.xz; give the path of one" in capsys.readouterr().err
+
+
+def test_processes_of_an_import_that_was_killed_end_too_and_the_next_import_is_whole(clone, tmp_path):
+    for run in range(1, 121):
+        write_checkpoint(clone, pickled(switched()), cell=SWITCH, run=run, n=15)
+    out = tmp_path / "out"
+    words = [sys.executable, "-m", "analysis.cli", "import", "arike2025", str(clone), str(out), "--jobs", "2"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
+        assert process.stdout is not None
+        wait_until(lambda: bool(records(out)))
+        process.kill()
+        process.stdout.read()  # ends only when no process holds it open any longer
+    assert main([*words[4:-2], "--jobs", "1"]) == 0
+    assert len(records(out)) == 120
+    assert not list(out.rglob("*.part"))
+
+
+def wait_until(true: Callable[[], bool]) -> None:
+    deadline_s = time.monotonic() + 30
+    while not true():
+        assert time.monotonic() < deadline_s
+        time.sleep(0.01)
+
+
+def test_an_interrupted_import_says_so(clone, capsys, monkeypatch):
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("analysis.published.command._Progress.show", interrupted)
+    write_checkpoint(clone, switched(), cell=SWITCH)
+    assert imported(clone)[0] == 130
+    assert "interrupted; what is in" in capsys.readouterr().err
+
+
+def test_a_file_in_the_place_of_the_records_is_bad_input(clone, tmp_path, capsys):
+    write_checkpoint(clone, switched(), cell=SWITCH)
+    (tmp_path / "out").touch()
+    assert imported(clone)[0] == 2
+    assert "out is a file: a folder for the records is expected" in capsys.readouterr().err
+
+
 def test_several_processes_give_the_same_records_as_one(clone, tmp_path):
     for run in range(1, 8):
         write_checkpoint(clone, switched(run=run), cell=SWITCH)
@@ -146,11 +233,11 @@ def test_broken_and_malicious_files_are_named_and_all_others_are_imported(clone,
 def test_a_file_that_is_too_large_is_not_read(clone, monkeypatch):
     path = write_checkpoint(clone, b"", cell=SWITCH, run=3, n=15)
     with path.open("wb") as file:
-        file.truncate(65 * 2**20)
+        file.truncate(17 * 2**20)
     write_checkpoint(clone, switched(), cell=SWITCH)
     code, out = imported(clone)
     assert code == 1
-    assert rows_of(out, "not_imported")[0]["detail"] == "too_large: 68157440 bytes: at most 67108864 are read"
+    assert rows_of(out, "not_imported")[0]["detail"] == "too_large: 17825792 bytes: at most 16777216 are read"
 
 
 def test_two_files_of_one_root_folder_and_name_are_not_mixed(clone):

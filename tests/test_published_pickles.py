@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.published.inert import MAX_BYTES, MAX_DEPTH, CheckpointError, Inert
+from analysis.published.inert import MAX_BYTES, MAX_DEPTH, MAX_STEPS, CheckpointError, Inert
 from analysis.published.pickles import read_pickle
 from tests.checkpoints import CLASSES, Stub, pickled
 
@@ -259,6 +259,13 @@ def test_an_announced_size_beyond_the_file_is_refused_before_anything_is_set_asi
     assert refusal(raw(pickle.FRAME + (2**62).to_bytes(8, "little"))).code == "truncated"
     far = pickle.EMPTY_LIST + pickle.LONG_BINPUT + (2**32 - 1).to_bytes(4, "little")
     assert read_pickle(raw(far)) == []
+
+
+@pytest.mark.parametrize(
+    "bomb", [pickle.EMPTY_LIST, pickle.EMPTY_DICT, pickle.MEMOIZE, pickle.EMPTY_LIST + pickle.MEMOIZE]
+)
+def test_a_stack_or_a_memo_without_bound_is_refused(bomb):
+    assert refusal(raw(pickle.EMPTY_LIST + bomb * MAX_STEPS)).code == "too_large"
 
 
 def test_integers_of_many_bytes_are_refused():

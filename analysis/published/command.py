@@ -30,11 +30,13 @@ PLAIN_EVERY_S: Final = 5.0
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run ``apex import`` and return its exit code: 0 all imported, 1 some are not, 2 bad input."""
+    """Run ``apex import`` and return its exit code: 0 all imported, 1 some are not, 2 bad input, 130 interrupted."""
     args = _parser().parse_args(argv)
     started_s = time.monotonic()
     progress = _Progress(sys.stderr, count_in(args.clone))
     try:
+        if args.out.exists() and not args.out.is_dir():
+            raise InputError(f"{args.out} is a file: a folder for the records is expected")
         args.out.mkdir(parents=True, exist_ok=True)
         imported = import_all(args.clone, args.out, n_processes=args.jobs, on_result=progress.show)
         progress.clear()
@@ -44,6 +46,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         progress.clear()
         print(f"apex import: {error}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        progress.clear()
+        print(f"apex import: interrupted; what is in {args.out} is whole, the same command does all", file=sys.stderr)
+        return 130
     _tell(imported, rows, args.out, time.monotonic() - started_s)
     return int(bool(imported.failures))
 
@@ -115,7 +121,10 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("source", choices=[SOURCE], help="which published data")
     parser.add_argument(
-        "clone", type=Path, metavar="CLONE", help="a clone of the public repository, or an archive of it, packed or not"
+        "clone",
+        type=Path,
+        metavar="CLONE",
+        help="a clone of the public repository, or an archive of it (tar or zip), packed or not",
     )
     parser.add_argument("out", type=Path, metavar="OUT", help="folder for the records and two tables; made if missing")
     n_cpus = os.cpu_count() or 1

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
+import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import dataclass, field
@@ -14,7 +16,7 @@ from analysis.published.convert import convert
 from analysis.published.facts import Facts, Failure, facts_of
 from analysis.published.inert import CheckpointError
 from analysis.published.names import FileName, parse_path
-from analysis.published.places import Place, places_in
+from analysis.published.places import Place, archives_in, places_in
 from analysis.published.records import record_bytes
 from experiments.errors import InputError
 
@@ -59,7 +61,9 @@ def import_all(
         imported.add(result)
         on_result(imported)
     if not imported.runs and not imported.failures:
-        raise InputError(f"{source}: no checkpoint (.pkl) is there")
+        archives = archives_in(source)
+        told = f"; archives are: {', '.join(archives)}; give the path of one" if archives else ""
+        raise InputError(f"{source}: no checkpoint (.pkl) is there{told}")
     before = {run.name.run_id: run.cluster_id for run in imported.runs}
     imported.runs, imported.parted = part_clusters(imported.runs)
     for run in imported.runs:
@@ -95,7 +99,8 @@ def _results(source: Path, out: Path, n_processes: int) -> Iterator[Result]:
         for task in todo:
             yield task if isinstance(task, Failure) else import_one(*task, out)
         return
-    with ProcessPoolExecutor(n_processes, mp_context=multiprocessing.get_context("spawn")) as pool:
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(n_processes, mp_context=context, initializer=_end_with_parent) as pool:
         pending: set[Future[Result]] = set()
         try:
             for task in todo:
@@ -109,6 +114,18 @@ def _results(source: Path, out: Path, n_processes: int) -> Iterator[Result]:
             yield from (future.result() for future in wait(pending).done)
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _end_with_parent() -> None:
+    """Let this process end when the one that started it was killed; it would wait for work for ever."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+
+    def watch() -> None:
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def _named(source: Path) -> Iterator[tuple[Place, FileName] | Failure]:

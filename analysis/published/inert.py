@@ -6,13 +6,15 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-MAX_BYTES: Final = 64 * 2**20
+MAX_BYTES: Final = 16 * 2**20
 """Size of a file; the largest of those looked at has 0.7 MB."""
+MAX_STEPS: Final = 1_000_000
+"""Opcodes of a pickle; those looked at have up to 41,000. It bounds the memory that reading takes."""
 MAX_DEPTH: Final = 64
 """Containers inside each other; those looked at go 9 deep."""
-MAX_VALUES: Final = 4_000_000
+MAX_VALUES: Final = 1_000_000
 """Values of a checkpoint, those counted again that it refers to more than once."""
-MAX_CHARACTERS: Final = 256 * 2**20
+MAX_CHARACTERS: Final = 64 * 2**20
 """Characters of all its texts, counted in the same way."""
 MAX_INTEGER_BYTES: Final = 16
 CLASSES: Final = frozenset(

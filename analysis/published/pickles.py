@@ -17,6 +17,7 @@ from analysis.published.inert import (
     MAX_BYTES,
     MAX_DEPTH,
     MAX_INTEGER_BYTES,
+    MAX_STEPS,
     CheckpointError,
     ClassName,
     Inert,
@@ -33,8 +34,7 @@ def read_pickle(data: bytes) -> Any:
     """
     if len(data) > MAX_BYTES:
         raise CheckpointError("too_large", f"{len(data)} bytes: at most {MAX_BYTES} are read")
-    machine = _Machine(data)
-    value = machine.run()
+    value = _Machine(data).run()
     check_extent(value)
     return value
 
@@ -57,7 +57,7 @@ class _Machine:
     def run(self) -> Any:
         """Carry out everything up to the stop."""
         data, handlers, end = self.data, _HANDLERS, len(self.data)
-        while self.result is _NO_VALUE:
+        for _ in range(MAX_STEPS):
             at = self.position
             if at >= end:
                 raise self.cut_off()
@@ -70,9 +70,11 @@ class _Machine:
             except (IndexError, KeyError, struct.error, UnicodeDecodeError) as error:
                 if self.position > end:
                     raise self.cut_off() from error
-                name = _opcode_name(data[at])
-                raise CheckpointError("damaged", f"byte {at}: {name} finds nothing to work on: {error}") from error
-        return self.result
+                told = f"byte {at}: {_opcode_name(data[at])} finds nothing to work on: {error}"
+                raise CheckpointError("damaged", told) from error
+            if self.result is not _NO_VALUE:
+                return self.result
+        raise CheckpointError("too_large", f"byte {self.position}: more than {MAX_STEPS} opcodes")
 
     def cut_off(self) -> CheckpointError:
         """Return the error of a pickle without an end."""
@@ -91,8 +93,8 @@ class _Machine:
         """Return the value on top of the stack, which must be of a type."""
         value = self.stack[-1]
         if type(value) is not kind:
-            told = f"a {type(value).__name__} where a {kind.__name__} is expected"
-            raise CheckpointError("damaged", f"byte {self.position - 1}: {told}")
+            told = f"byte {self.position - 1}: a {type(value).__name__} where a {kind.__name__} is expected"
+            raise CheckpointError("damaged", told)
         return value
 
     def close_mark(self) -> list[Any]:
@@ -233,15 +235,13 @@ def _constant(value: Any) -> Callable[[_Machine], None]:
 
 def _fetch_near(machine: _Machine) -> None:
     """Push a value again; this and the next are half of all opcodes, so they take no detour."""
-    at = machine.position
-    machine.position = at + 1
-    machine.stack.append(machine.memo[machine.data[at]])
+    machine.position += 1
+    machine.stack.append(machine.memo[machine.data[machine.position - 1]])
 
 
 def _fetch_far(machine: _Machine) -> None:
-    at = machine.position
-    machine.position = at + 4
-    machine.stack.append(machine.memo[_UINT32(machine.data, at)[0]])
+    machine.position += 4
+    machine.stack.append(machine.memo[_UINT32(machine.data, machine.position - 4)[0]])
 
 
 _UINT32: Final = struct.Struct("<I").unpack_from

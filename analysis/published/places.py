@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import lzma
 import tarfile
+import zipfile
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from analysis.published.inert import MAX_BYTES, CheckpointError
 from experiments.errors import InputError
 
 ENDING: Final = ".pkl"
+ARCHIVES: Final = (".zip", ".tar", ".tgz", ".tar.gz", ".tar.bz2", ".tar.xz")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +51,13 @@ def too_large(size: int) -> CheckpointError:
     return CheckpointError("too_large", f"{size} bytes: at most {MAX_BYTES} are read")
 
 
+def archives_in(folder: Path) -> list[str]:
+    """Return the names of archives that stand in a folder."""
+    return sorted(path.name for path in folder.iterdir() if path.name.endswith(ARCHIVES)) if folder.is_dir() else []
+
+
 def places_in(source: Path) -> Iterator[Place | tuple[str, CheckpointError]]:
-    """Yield every checkpoint of a folder or an archive; one of an archive that is too large is an error in its place.
+    """Yield every checkpoint of a folder or an archive; one of an archive that cannot be read is an error in its place.
 
     Files of a folder come in the order of their names, those of an archive as they stand in it. Nothing is unpacked.
 
@@ -59,10 +66,13 @@ def places_in(source: Path) -> Iterator[Place | tuple[str, CheckpointError]]:
     """
     if source.is_dir():
         yield from _files(source)
-    elif source.is_file():
-        yield from _members(source)
-    else:
+        return
+    if not source.is_file():
         raise InputError(f"{source}: there is no such folder or archive")
+    try:
+        yield from _zipped(source) if zipfile.is_zipfile(source) else _members(source)
+    except (tarfile.TarError, zipfile.BadZipFile, lzma.LZMAError, zlib.error, EOFError, OSError) as error:
+        raise InputError(f"{source}: not an archive that can be read to its end: {error}") from error
 
 
 def count_in(source: Path) -> int | None:
@@ -78,16 +88,36 @@ def _files(source: Path) -> Iterator[Place]:
 
 
 def _members(source: Path) -> Iterator[Place | tuple[str, CheckpointError]]:
-    try:
-        with tarfile.open(source, "r|*") as archive:
-            for member in archive:
-                if not member.isfile() or not member.name.endswith(ENDING):
-                    continue
-                file = PurePosixPath(member.name)
-                if member.size > MAX_BYTES:
-                    yield file.as_posix(), too_large(member.size)
-                    continue
-                opened = archive.extractfile(member)
-                yield Place(file.as_posix(), file, opened.read() if opened is not None else b"")
-    except (tarfile.TarError, lzma.LZMAError, zlib.error, EOFError, OSError) as error:
-        raise InputError(f"{source}: not an archive that can be read to its end: {error}") from error
+    with tarfile.open(source, "r|*") as archive:
+        for member in archive:
+            file = PurePosixPath(member.name)
+            if member.isdir() or not member.name.endswith(ENDING):
+                continue
+            if not member.isfile():
+                told = "neither a file nor a folder, but a link or a device: only files are read"
+                yield file.as_posix(), CheckpointError("unreadable", told)
+                continue
+            if member.size > MAX_BYTES:
+                yield file.as_posix(), too_large(member.size)
+                continue
+            opened = archive.extractfile(member)
+            yield Place(file.as_posix(), file, opened.read() if opened is not None else b"")
+
+
+def _zipped(source: Path) -> Iterator[Place | tuple[str, CheckpointError]]:
+    with zipfile.ZipFile(source) as archive:
+        for member in archive.infolist():
+            if member.is_dir() or not member.filename.endswith(ENDING):
+                continue
+            file = PurePosixPath(member.filename)
+            try:
+                with archive.open(member) as opened:
+                    data = opened.read(MAX_BYTES + 1)  # whatever size it announces
+            except (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, RuntimeError) as error:
+                yield file.as_posix(), CheckpointError("unreadable", f"not readable in the archive: {error}")
+                continue
+            yield (
+                Place(file.as_posix(), file, data)
+                if len(data) <= MAX_BYTES
+                else (file.as_posix(), too_large(len(data)))
+            )
