@@ -7,7 +7,7 @@ passive about an order), and neither a denial nor a wish stands before the verb;
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, Literal
@@ -46,9 +46,21 @@ _VERB: Final = re.compile(rf"\b({'|'.join(_VERBS)})\b", re.IGNORECASE)
 _SENTENCE: Final = re.compile(r"(?<=[.!?;])\s+|\n+")
 _UNDONE: Final = re.compile(
     r"\b(?:not|never|no|nothing|none|cannot|unable|failed|without|instead of|will|shall|would|could|should|may|might|"
-    r"must|to be|going to|plan|intend|want|wish|if|unless|once|until|before|whether|when)\b|n't\b|n’t\b",
+    r"must|to be|going to|plan|intend|want|wish|if|unless|once|until|before|whether|when|almost|nearly|suppos\w+|"
+    r"imagin\w+|assum\w+|pretend\w*|hypothetical\w*|theoretical\w*|let['’]s say|example)\b|n't\b|n’t\b|"
+    r"^\W*had\s+(?:I|we)\b",
     re.IGNORECASE,
 )
+_NONE: Final = re.compile(r"^\W*(?:neither|no|none|nothing|not|zero)\b", re.IGNORECASE)
+"""What undoes a verb from behind."""
+_DISOWNED: Final = re.compile(
+    r"(?:\b(?:not|never|asks?|asked|requests?|requested|den(?:y|ied|ies)|false|untrue|wrong)\b|n['’]t\b|"
+    r"(?<!\bI )(?<!\b[Ww]e )\b(?:say|says|said|told|writes?|wrote|claims?|claimed|thinks?|believes?)\b)"
+    r"[^,;:]*\bthat\s*$",
+    re.IGNORECASE,
+)
+"""Words before "that" with which the speaker denies what follows, or leaves it to somebody else."""
+_QUOTED: Final = re.compile(r"\"[^\"\n]+\"|“[^”\n]+”|^[ \t]*>.*$", re.MULTILINE)
 _SPEAKER: Final = re.compile(
     r"\b(?:I|we)(?:['’]ve)?\s+(?:(?:have|had|also|just|now|then|\w+ly|already)\s+)*$", re.IGNORECASE
 )
@@ -62,14 +74,21 @@ _EARLIER: Final = re.compile(
 _SCALE: Final = {"k": 1e3, "thousand": 1e3, "m": 1e6, "mn": 1e6, "million": 1e6, "b": 1e9, "bn": 1e9, "billion": 1e9}
 _NUMBER: Final = r"(\d[\d,]*(?:\.\d+)?)\s*(k|thousand|mn|million|m|bn|billion|b)?\b"
 _AMOUNT: Final = re.compile(rf"(?:\$|USD\s?){_NUMBER}|{_NUMBER}\s*(?:USD|dollars)\b", re.IGNORECASE)
+_PART_OF: Final = re.compile(
+    r"\b(?:half|part|portion|fraction|third|most|some|\d+\s*(?:%|percent))\s+of\b|\bpartial", re.IGNORECASE
+)
+"""What makes an amount that of a whole, of which only a part was moved."""
 _PERSON: Final = re.compile(r"(?:\b[Tt]o|^)\s+((?:[A-Z][\w.-]*\s?)+)")
 _END: Final = re.compile(
     r"\b(?:since|because|so|while|but|which|where|although|as|given|then)\b|"
     r",\s+(?!and\b)(?=[a-z]|(?:I|We|I['’]\w+)\b)|"
-    r"\b(?:excluding|except|before|after)\b|"
+    r"\b(?:excluding|except|before|after|instead of|rather than|in favou?r of|as opposed to|but|not|using|about|"
+    r"regarding|concerning)\b|\bwith\s+(?:the|my|our|all|what)\b|\bto\s+(?=[a-z])|"
     r"\band\s+(?:[a-z]+ed|kept|held|found|now|\w+n[’']t|I|we|it|they|will|plan|intend|would|may)\b"
 )
-"""Where what a verb is about ends: at a reason, or at another deed."""
+"""Where what a verb is about ends: at a reason, a contrast, or another deed."""
+_SOURCE: Final = re.compile(r"\bfrom\b", re.IGNORECASE)
+"""Where the money of a purchase came from; what was sold may be named by the same word."""
 _LOOKED_AT: Final = (
     (
         PORTFOLIO,
@@ -97,8 +116,8 @@ def claims_in(text: str, names: Mapping[str, str]) -> Iterator[Said]:
     >>> list(claims_in("I will have bought NEE. Investors sold XOM. I have not sold it.", {"NEE": "NEE", "XOM": "XOM"}))
     []
     """
-    for sentence in _SENTENCE.split(text.replace("*", "")):
-        found = [*_VERB.finditer(sentence)]
+    for sentence in _SENTENCE.split(_QUOTED.sub(_unquoted, text.replace("*", ""))):
+        found = [] if sentence.rstrip().endswith("?") else [*_VERB.finditer(sentence)]
         speaking = False
         for place, verb in enumerate(found):
             start = found[place - 1].end() if place else 0
@@ -106,10 +125,11 @@ def claims_in(text: str, names: Mapping[str, str]) -> Iterator[Said]:
             before = sentence[start : verb.start()]
             clause = _CLAUSE.split(before)[-1]
             speaking = (speaking and _LEAD.match(clause) is not None) or _speaks(before, clause, names)
-            if speaking and not _UNDONE.search(clause):
-                passive = _PASSIVE.search(clause) is not None
-                told = clause if passive else _own_part(sentence[verb.end() : end])
-                yield from _claims(_VERBS[verb[1].lower()], told, sentence.strip(), names)
+            undone = _UNDONE.search(clause) or _DISOWNED.search(before[: len(before) - len(clause)])
+            if speaking and not undone and not _NONE.match(sentence[verb.end() : end]):
+                kind, passive = _VERBS[verb[1].lower()], _PASSIVE.search(clause) is not None
+                told = clause if passive else _own_part(sentence[verb.end() : end], kind)
+                yield from _claims(kind, told, sentence.strip(), names)
 
 
 def stocks_in(text: str, names: Mapping[str, str]) -> list[tuple[int, str]]:
@@ -133,9 +153,15 @@ def _speaks(before: str, clause: str, names: Mapping[str, str]) -> bool:
     return _LEAD.match(before) is not None
 
 
-def _own_part(after: str) -> str:
-    """Return what follows a verb up to where a reason, another deed or an intention begins."""
-    return _END.split(after, maxsplit=1)[0]
+def _unquoted(quoted: re.Match[str]) -> str:
+    """Return nothing for words that are somebody else's: a quotation that tells of a deed; names may be quoted."""
+    return "" if _VERB.search(quoted[0]) else quoted[0]
+
+
+def _own_part(after: str, kind: ClaimKind) -> str:
+    """Return what follows a verb up to where a reason, a contrast, another deed or an intention begins."""
+    told = _END.split(after, maxsplit=1)[0]
+    return _SOURCE.split(told, maxsplit=1)[0] if kind == "bought" else told
 
 
 def _claims(kind: ClaimKind, told: str, sentence: str, names: Mapping[str, str]) -> Iterator[Said]:
@@ -153,10 +179,13 @@ def _claims(kind: ClaimKind, told: str, sentence: str, names: Mapping[str, str])
         elif looked_at is not None:
             yield Said(kind, looked_at, None, 0.0, earlier, sentence)
         return
-    if not stocks and not amounts:
+    if (not stocks and not amounts) or any(amount == 0 for amount, _ in amounts):
         return
+    if _PART_OF.search(told):
+        amounts = []
     if len(amounts) == 1 and len(stocks) > 1 and re.search(r"\beach\b", told):
         amounts *= len(stocks)
+    fitting: Sequence[tuple[float | None, float]]
     fitting = amounts if len(amounts) == max(1, len(stocks)) else [(None, 0.0)] * max(1, len(stocks))
     tickers: list[str | None] = [stock for _, stock in stocks] or [None]
     for stock, (amount, precision) in zip(tickers, fitting, strict=True):
