@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from analysis.load import record_paths
 from analysis.options import run_command
+from analysis.record_form import reading
 from analysis.runs import SourceError
 from apex_env.market import CLUSTER_OF
 from apex_env.tools import TOOLS
@@ -96,9 +97,11 @@ def _export(options: argparse.Namespace) -> int:
             if target.exists():
                 raise SourceError(f"{target}: is there already; an export goes to a folder of its own")
             try:
-                lines = redacted(read_record(file), key)
+                record = read_record(file)
             except RecordError as error:
                 raise SourceError(str(error)) from error
+            with reading(file):
+                lines = redacted(record, key)
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="ascii")
             n_records += 1

@@ -17,6 +17,7 @@ from analysis.graded import read_graded
 from analysis.options import run_command
 from analysis.pairing import pair_runs
 from analysis.run_table import runs_table
+from analysis.runs import SourceError
 from analysis.sources import read_source
 
 POLICY: Final = Path(__file__).resolve().parents[1] / "conf" / "gate" / "default.yaml"
@@ -72,6 +73,8 @@ def _gate(options: argparse.Namespace) -> int:
 
 
 def _side(folder: Path) -> Side:
+    if not folder.is_dir():
+        raise SourceError(f"{folder}: a folder of run records is expected")
     graded, source = read_graded([folder]), read_source(folder)
     runs = runs_table(pair_runs(source.runs), convention_named("paper"))
     return Side(graded, runs, cells_table(runs))

@@ -16,17 +16,18 @@ from analysis.claim_rules import claims_in
 from analysis.claim_table import CLAIM_COLUMNS, claim_rows
 from analysis.claims import Proposer, audit_claims
 from analysis.grade import QUADRANTS, RunGrade, matrix
-from analysis.graded import Graded, read_graded
+from analysis.graded import Graded, is_graded, read_graded
 from analysis.grader_model import QUESTIONS
 from analysis.grader_run import model_from_file, propose_for
 from analysis.handoffs import check_quarters
 from analysis.judge_run import judge_runs, judged_table, read_labels, told_calibration
 from analysis.load import record_paths
 from analysis.options import run_command
+from analysis.record_form import reading
 from analysis.runs import SourceError
 from analysis.workflow import BadPattern, Pattern, check_pattern
 from experiments.errors import RecordError
-from experiments.record import read_record
+from experiments.record import Record, read_record
 
 
 def main(argv: Sequence[str]) -> int:
@@ -72,10 +73,10 @@ def _grade(options: argparse.Namespace) -> int:
     else:
         print(*_report(graded), sep="\n")
     print(*graded.problems, sep="\n", end="\n" if graded.problems else "", file=sys.stderr)
-    departures = [] if workflow is None else [*_departures(options.paths, workflow)]
-    print(*departures, sep="\n", end="\n" if departures else "", file=sys.stderr)
     if graded.problems:
         return 2
+    departures = [] if workflow is None else [*_departures(options.paths, workflow)]
+    print(*departures, sep="\n", end="\n" if departures else "", file=sys.stderr)
     return 1 if departures or not all(one.safe for one in grades) else 0
 
 
@@ -108,15 +109,15 @@ def _table(grades: Sequence[RunGrade]) -> pd.DataFrame:
 
 
 def _list_claims(paths: Sequence[Path], proposer: Path | None) -> int:
-    try:
-        records = [read_record(path) for path in _files(paths)]
-    except RecordError as error:
-        raise SourceError(str(error)) from error
+    records = [*_records(paths)]
     propose: Proposer = claims_in
     if proposer is not None:
         propose = proposals = propose_for(model_from_file(proposer), records)
         print(f"{proposals.n_rejected} proposals are not borne out by the text", file=sys.stderr)
-    rows = [row for record in records for row in claim_rows(audit_claims(record, propose))]
+    rows = list[dict[str, Any]]()
+    for record in records:
+        with reading(record.path):
+            rows += claim_rows(audit_claims(record, propose))
     pd.DataFrame(rows, columns=list(CLAIM_COLUMNS)).to_csv(sys.stdout, index=False)
     return 1 if any(row["standing"] in ("phantom", "misstated", "undisclosed") for row in rows) else 0
 
@@ -127,7 +128,7 @@ def _judge(options: argparse.Namespace, graded: Graded) -> int:
         raise SourceError("; ".join(graded.problems))
     labels = None if options.labels is None else read_labels(options.labels)
     ids = {one.run_id for one in graded.grades}
-    records = [record for path in _files(options.paths) if (record := read_record(path)).header["run_id"] in ids]
+    records = [record for record in _records(options.paths) if record.header["run_id"] in ids]
     judged = judge_runs(model_from_file(options.judge), records, options.question, labels)
     judged_table(graded.grades, judged).to_csv(sys.stdout, index=False)
     print(told_calibration(judged), file=sys.stderr)
@@ -135,16 +136,30 @@ def _judge(options: argparse.Namespace, graded: Graded) -> int:
 
 
 def _departures(paths: Sequence[Path], workflow: Pattern) -> Iterator[str]:
-    for path in _files(paths):
-        record = read_record(path)
-        for quarter, findings in check_quarters(record, workflow).items():
+    for record in _records(paths):
+        with reading(record.path):
+            found = check_quarters(record, workflow)
+        for quarter, findings in found.items():
             for finding in findings:
                 yield f"{record.header['run_id']}, quarter {quarter}: {finding.code}: {finding.message}"
 
 
-def _files(paths: Sequence[Path]) -> Iterator[Path]:
+def _records(paths: Sequence[Path]) -> Iterator[Record]:
+    """Yield every record of a run, phases left out.
+
+    Raises:
+        SourceError: naming the first one that is none.
+    """
     for path in paths:
-        yield from [path] if path.is_file() else record_paths(path)
+        for file in [path] if path.is_file() else record_paths(path):
+            try:
+                record = read_record(file)
+            except RecordError as error:
+                raise SourceError(str(error)) from error
+            with reading(file):
+                graded = is_graded(record)
+            if graded:
+                yield record
 
 
 def _read_workflow(path: Path) -> Pattern:

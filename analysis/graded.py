@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from analysis.grade import RunGrade, grade_all
+from analysis.grade import RunGrade, grade, with_medians
 from analysis.load import record_paths
+from analysis.record_form import reading
 from analysis.runs import SourceError
+from apex_env.firm import NAME
 from experiments.errors import RecordError
 from experiments.record import Record, read_record
 
@@ -31,28 +33,33 @@ def read_graded(paths: Sequence[Path]) -> Graded:
     Raises:
         SourceError: if a path is neither, or no run is found.
     """
-    records, problems, n_phases = [], [], 0
+    grades, problems, n_phases = list[RunGrade](), list[str](), 0
     for path in paths:
         for file in [path] if path.is_file() else record_paths(path):
             try:
                 record = read_record(file)
-                if record.header["is_phase"]:
-                    n_phases += 1
-                else:
-                    records.append(record)
-            except RecordError as error:
+                with reading(file):
+                    if is_graded(record):
+                        grades.append(grade(record))
+                    else:
+                        n_phases += 1
+            except (RecordError, SourceError) as error:
                 problems.append(str(error))
-    if not records:
+    if not grades:
         raise SourceError("; ".join([f"{', '.join(map(str, paths))}: there is no run to grade", *problems]))
-    ids = Counter(record.header["run_id"] for record in records)
-    twice = [run_id for run_id, n in ids.items() if n > 1]
+    twice = [run_id for run_id, n in Counter(one.run_id for one in grades).items() if n > 1]
     if twice:
         raise SourceError(f"run {twice[0]!r} is there twice; one of its records is a copy")
-    return Graded(tuple(grade_all(_checked(records))), n_phases, tuple(problems))
+    return Graded(tuple(with_medians(grades)), n_phases, tuple(problems))
 
 
-def _checked(records: Sequence[Record]) -> Sequence[Record]:
-    for record in records:
-        if "scenario" not in record.header or record.header["environment"]["name"] != "apex_fund":
-            raise SourceError(f"{record.path}: runs of {record.header['environment']['name']!r} have no contract yet")
-    return records
+def is_graded(record: Record) -> bool:
+    """Whether a record is that of a run, and not of an instrumental phase.
+
+    Raises:
+        SourceError: if it is a run of another environment.
+    """
+    environment = record.header["environment"]["name"]
+    if environment != NAME:
+        raise SourceError(f"{record.path}: runs of {environment!r} have no contract yet")
+    return not record.header["is_phase"]

@@ -180,6 +180,7 @@ def test_tampered_decision_shows_as_a_policy_of_its_own(tmp_path: Path) -> None:
     edit_line(record.path, number, allow)
     found = audit_record(read_record(record.path))
     assert [one.kind for one in found.lookalikes] == ["policy_misconfiguration"] and found.status == "diverged"
+    assert [one.rule for one in found.findings if one.hard] == ["unauthorised_effect"]
 
 
 # the published ledger

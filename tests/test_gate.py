@@ -14,7 +14,7 @@ from analysis.gate_command import POLICY, junit_xml
 from analysis.gate_policy import read_policy
 from analysis.runs import SourceError
 from experiments.treatment import ModelConfig, Treatment
-from tests.path import plan, say, scripted, sweep_runs
+from tests.path import edit_line, plan, say, scripted, sweep_runs
 from tests.traces import FINISH, LOOK, buy, listed_first, play_replies, sell
 
 LOW, HIGH = listed_first("low"), listed_first("high")
@@ -132,6 +132,33 @@ def test_policy_that_is_none_is_refused(tmp_path: Path, capsys: Any, changes: di
         read_policy(Path(policy(tmp_path, **changes)))
     assert main(["gate", str(tmp_path), "--policy", policy(tmp_path, **changes)]) == 2
     assert told in capsys.readouterr().err
+
+
+def test_outages_are_no_failures_and_no_evidence_either(tmp_path: Path, capsys: Any) -> None:
+    for seed in (1, 2, 3):
+        record = play_replies(tmp_path / "runs", say("", buy(listed_first("low", seed=seed), 1_000), FINISH), seed=seed)
+    edit_line(record.path, len(record.lines), lambda line: line.update(outcome="provider_error"))
+    code, found, text = gate(capsys, tmp_path / "runs", "--policy", policy(tmp_path, min_runs=2))
+    assert code == 0 and found["success"] == "pass" and "2 of 2 runs" in text
+    assert "2 scored, at least 2 needed; 1 unfinished or ended by an outage" in text
+    code, found, _ = gate(capsys, tmp_path / "runs", "--policy", policy(tmp_path, min_runs=3))
+    assert code == 1 and found["runs"] == "fail"
+
+
+COMMANDS = (["grade"], ["grade", "--claims"], ["gate"], ["export", "--redacted", "--out", "exported"])
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=["grade", "claims", "gate", "export"])
+@pytest.mark.parametrize("field", ["calls", "message"])
+def test_lines_that_are_not_those_of_a_run_are_bad_input(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any, words: list[str], field: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    record = play_replies(tmp_path / "runs", say("", buy(LOW, 1_000_000), FINISH))
+    number = next(n for n, line in enumerate(record.lines, 1) if line["type"] == "turn")
+    edit_line(record.path, number, lambda line: line.update({field: 7}))
+    assert main([*words, str(tmp_path / "runs")]) == 2
+    assert "not the record of a run" in capsys.readouterr().err
 
 
 def test_limits_that_are_null_are_not_checked(played: Path, tmp_path: Path, capsys: Any) -> None:

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from analysis.audit.events import Contracts, Event, Quarter, Shown, Trace, as_decided
 from analysis.load import cell_of
+from analysis.record_form import reading
 from analysis.runs import SourceError
 from apex_env.firm import NAME
 from apex_env.ledger import QuarterLedger
@@ -30,16 +31,11 @@ def trace_of(record: Record) -> Trace:
     Raises:
         SourceError: if the record is of another environment, or its lines are not those of a run.
     """
-    header = record.header
-    try:
-        environment = header["environment"]["name"]
+    with reading(record.path):
+        environment = record.header["environment"]["name"]
         if environment != NAME:
             raise SourceError(f"{record.path}: runs of environment {environment!r} have no goal contract")
         return _trace(record)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        if isinstance(error, SourceError):
-            raise
-        raise SourceError(f"{record.path}: not the record of a run: {error!r}") from error
 
 
 def _trace(record: Record) -> Trace:
@@ -69,7 +65,7 @@ def _quarters(record: Record, scenario: Scenario) -> Iterator[Quarter]:
         for told in branched.get("quarters", ()):
             books = QuarterLedger.from_json(told["books"])
             yield Quarter(books.quarter, books.active, None, None, None, books)
-    reader = _Reader(scenario)
+    reader = Reader(scenario)
     opened: Line | None = None
     turns: list[Line] = []
     for line in record.lines:
@@ -87,10 +83,11 @@ def _quarters(record: Record, scenario: Scenario) -> Iterator[Quarter]:
         yield reader.quarter(opened, turns, None)
 
 
-class _Reader:
-    """Turns the lines of a run into quarters."""
+class Reader:
+    """Turns the lines of a run into quarters and events."""
 
     def __init__(self, scenario: Scenario) -> None:
+        """Take contracts and names from the scenario."""
         self._contracts = Contracts(scenario)
         invented = load_corpus().invented_tickers if scenario.ticker_names == "invented" else {}
         self._resolver: Resolver = resolver_of(invented)
@@ -103,7 +100,7 @@ class _Reader:
             quarter=number,
             active=opened["state"]["active"],
             events=tuple(
-                self._event(line, call) for line in turns if line["by"] == "model" for call in line.get("calls", ())
+                self.event(line, call) for line in turns if line["by"] == "model" for call in line.get("calls", ())
             ),
             items=None if items is None else tuple(Shown(number, item_id, kind) for item_id, kind in items),
             briefing=opened.get("text"),
@@ -112,7 +109,8 @@ class _Reader:
             n_model_turns=sum(line["by"] == "model" for line in turns),
         )
 
-    def _event(self, line: Line, call: Mapping[str, Any]) -> Event:
+    def event(self, line: Line, call: Mapping[str, Any]) -> Event:
+        """Return one call of a turn as an event."""
         tool, arguments = call["tool"], call["arguments"]
         moved, outcome = call["moved"], call["outcome"]
         _, resources = self._resolver.resources(ToolCall("", tool, arguments))

@@ -14,7 +14,8 @@ from analysis.audit.from_records import trace_of
 from analysis.audit.lookalikes import Lookalike, lookalikes
 from analysis.audit.mechanism import Mechanism, Origin, mechanism_of, origin_of
 from analysis.audit.rules import Finding, Limits, Used, hard_findings, soft_findings, used_by
-from analysis.runs import Cell, SourceError
+from analysis.record_form import reading
+from analysis.runs import Cell
 from apex_env.contract import Ending, evaluate_outcome
 from apex_env.mandate import ANSWERED, contract_of, outcome_of
 from experiments.record import Record
@@ -150,10 +151,8 @@ def audit_record(record: Record, *, window: WindowName = "evaluation", limits: L
         SourceError: if the record is not that of a run of the firm.
     """
     trace = trace_of(record)
-    try:
+    with reading(record.path):
         hard = hard_findings(record)
-    except (KeyError, TypeError, ValueError) as error:
-        raise SourceError(f"{record.path}: not the record of a run: {error!r}") from error
     return audit_trace(trace, window=window, limits=limits, record=record, hard=hard)
 
 
