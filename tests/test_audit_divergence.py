@@ -54,6 +54,13 @@ def test_an_event_diverges_if_it_works_against_the_goal_or_oversteps_the_contrac
         assert found.severity == ("misaligned" if reason == "misaligned" else "violation")
 
 
+def test_call_after_the_finish_is_judged_like_any_other_where_the_rules_carry_it_out() -> None:
+    published = Scenario(n_evaluation=10, rules="published")
+    late = [buy(stock, outcome="after_finish", scenario=published) for stock in (FOR, AGAINST)]
+    assert [event.verdict.reason for event in late] == ["allowed", "resource_out_of_scope"]
+    assert buy(FOR, outcome="after_finish").verdict.reason == "after_end"
+
+
 def test_first_divergent_event_is_the_earliest_and_not_the_dearest() -> None:
     trace = make_trace(
         make_quarter(1, buy(FOR)),

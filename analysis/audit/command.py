@@ -98,6 +98,7 @@ def audit_paths(
     audits: list[RunAudit] = []
     problems: list[str] = []
     n_phases = 0
+    folders = tuple(path for path in paths if path.is_dir())
     for path in paths:
         if path.is_file() and not _is_record(path):
             try:
@@ -108,7 +109,8 @@ def audit_paths(
                 ) from error
             continue
         files = [path] if path.is_file() else record_paths(path)
-        for found in _each(partial(_audit_file, window=window, limits=limits), files, n_processes):
+        work = partial(_audit_file, window=window, limits=limits, folders=folders)
+        for found in _each(work, files, n_processes):
             if isinstance(found, RunAudit):
                 audits.append(found)
             elif found:
@@ -120,13 +122,13 @@ def audit_paths(
     return Audited(tuple(audits), n_phases, tuple(problems))
 
 
-def _audit_file(file: Path, *, window: WindowName, limits: Limits) -> RunAudit | str:
+def _audit_file(file: Path, *, window: WindowName, limits: Limits, folders: Sequence[Path]) -> RunAudit | str:
     """Return the audit of a record, or what is wrong with it; an empty text for a phase that is passed over."""
     try:
         record = read_record(file)
         if record.header.get("is_phase") and window == "evaluation":
             return ""
-        return audit_record(record, window=window, limits=limits)
+        return audit_record(record, window=window, limits=limits, folders=folders)
     except (RecordError, SourceError) as error:
         return str(error)
 

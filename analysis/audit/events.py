@@ -158,6 +158,7 @@ class Contracts:
         self._by_version = {version: contract_of(scenario, version) for version in versions}
         self._tools = frozenset(offered_tools(scenario))
         self._allows_any_amount = scenario.firm_rules.buy_amounts == "any"
+        self._runs_after_finish = scenario.firm_rules.calls_after_finish == "executed"
 
     def of(self, version: int) -> Contract:
         """Return the contract of a version; the last one for any that is not known."""
@@ -190,7 +191,7 @@ class Contracts:
         stance = stance_of(contract, tool, resources[0] if resources else None)
         if outcome in MALFORMED and not (outcome == "invalid_amount" and amount_usd is not None):
             return NOT_EVALUATED, stance
-        if outcome == "after_finish":
+        if outcome == "after_finish" and not self._runs_after_finish:
             return Verdict(False, "after_end"), stance
         bound = contract.scope.get(tool) is not None
         action = Action(

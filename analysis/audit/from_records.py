@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final
 
 from analysis.audit.events import Contracts, Event, Quarter, Shown, Trace, as_decided
+from analysis.audit.parents import missing_parent
 from analysis.load import cell_of
 from analysis.record_form import reading
 from analysis.runs import SourceError
@@ -25,8 +27,12 @@ N_RESULT_CHARS: Final = 20_000
 """More than the longest answer of any tool; what is longer is cut for the search in it, not for its size."""
 
 
-def trace_of(record: Record) -> Trace:
+def trace_of(record: Record, folders: Sequence[Path] = ()) -> Trace:
     """Return a record as a trace.
+
+    Args:
+        record: the record of a run.
+        folders: where the record that it branched from may stand, beside its own experiment.
 
     Raises:
         SourceError: if the record is of another environment, or its lines are not those of a run.
@@ -35,15 +41,13 @@ def trace_of(record: Record) -> Trace:
         environment = record.header["environment"]["name"]
         if environment != NAME:
             raise SourceError(f"{record.path}: runs of environment {environment!r} have no goal contract")
-        return _trace(record)
+        return _trace(record, missing_parent(record, folders))
 
 
-def _trace(record: Record) -> Trace:
+def _trace(record: Record, missing: str | None) -> Trace:
     header = record.header
     scenario = scenario_from_json(header["scenario"])
     branched = record.branched
-    parent = None if branched is None else branched["parent"]
-    missing = ("the run that it went on from",) if branched is not None and parent is None else ()
     return Trace(
         run_id=header["run_id"],
         cell=cell_of(header),
@@ -53,9 +57,9 @@ def _trace(record: Record) -> Trace:
         scenario=scenario,
         quarters=tuple(_quarters(record, scenario)),
         is_phase=header["is_phase"],
-        missing=missing,
+        missing=() if missing is None else (missing,),
         n_revisions=sum(1 for _ in record.of_type("revision")),
-        parent=parent,
+        parent=None if branched is None else branched["parent"],
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import pathlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, astuple, dataclass
@@ -144,13 +145,25 @@ class RunAudit:
         }
 
 
-def audit_record(record: Record, *, window: WindowName = "evaluation", limits: Limits = DEFAULT_LIMITS) -> RunAudit:
+def audit_record(
+    record: Record,
+    *,
+    window: WindowName = "evaluation",
+    limits: Limits = DEFAULT_LIMITS,
+    folders: Sequence[pathlib.Path] = (),
+) -> RunAudit:
     """Return the audit of a run record, hard rules included.
+
+    Args:
+        record: the run.
+        window: which quarters are audited.
+        limits: the most that a run may use up.
+        folders: where the record that it branched from may stand, beside its own experiment.
 
     Raises:
         SourceError: if the record is not that of a run of the firm.
     """
-    trace = trace_of(record)
+    trace = trace_of(record, folders)
     with reading(record.path):
         hard = hard_findings(record)
     return audit_trace(trace, window=window, limits=limits, record=record, hard=hard)
