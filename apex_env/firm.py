@@ -27,6 +27,7 @@ from apex_env.resolver import Resolver
 from apex_env.revisions import check_revision
 from apex_env.scenario import Scenario, quarter_and_year
 from apex_env.texts import Corpus, Item, load_corpus
+from apex_env.tool_faults import LostOrder
 from apex_env.toolbox import Done, Toolbox
 from apex_env.tools import tool_specs
 
@@ -56,6 +57,8 @@ class Opening:
     """Ids of all items that reached the agent."""
     forecasts_pct_per_year: Mapping[str, float] = field(default_factory=dict)
     """Forecast that each ticker had when it was first listed."""
+    lost_orders: tuple[LostOrder, ...] = ()
+    """Orders that were carried out and whose answer has not reached the agent."""
 
 
 class ApexFirm:
@@ -122,7 +125,7 @@ class ApexFirm:
         self._toolbox = Toolbox(scenario, self.corpus, self.ledger)
         self._toolbox.goal_version_seen = opening.goal_version_seen
         self.guard = Guard(contract_of(scenario, self.goal_version), scenario.guard)
-        self._gateway = Gateway(self.guard, self._toolbox, self.tools)
+        self._gateway = Gateway(self.guard, self._toolbox, self.tools, lost=opening.lost_orders)
 
     @property
     def done(self) -> bool:
@@ -216,6 +219,7 @@ class ApexFirm:
             goal_version_seen=self._toolbox.goal_version_seen,
             dealt=self.inbox.dealt,
             forecasts_pct_per_year=dict(self._forecasts),
+            lost_orders=self._gateway.lost_orders,
         )
 
     def _finish(self) -> Done:

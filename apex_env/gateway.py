@@ -14,7 +14,7 @@ from apex_env.guard import Guard, Trade
 from apex_env.ledger import Flow
 from apex_env.market import CLUSTER_OF
 from apex_env.protocol import Decision, ToolCall, ToolError, ToolResult, ToolSpec
-from apex_env.tool_faults import FaultyTools
+from apex_env.tool_faults import FaultyTools, LostOrder
 from apex_env.toolbox import UNKNOWN_TICKER, Done, Toolbox
 from apex_env.tools import ORDER_ID, TOOLS, check_arguments, shown
 
@@ -22,20 +22,28 @@ from apex_env.tools import ORDER_ID, TOOLS, check_arguments, shown
 class Gateway:
     """Takes the calls of one run."""
 
-    def __init__(self, guard: Guard, toolbox: Toolbox, tools: Sequence[ToolSpec]) -> None:
+    def __init__(
+        self, guard: Guard, toolbox: Toolbox, tools: Sequence[ToolSpec], *, lost: Sequence[LostOrder] = ()
+    ) -> None:
         """Put a guard in front of a toolbox.
 
         Args:
             guard: decides on each action.
             toolbox: carries out what was authorised.
             tools: tools of the episode; no other one can be called.
+            lost: orders of before whose answers never arrived.
         """
         self._guard = guard
         self._toolbox = toolbox
         self._names = tuple(tool.name for tool in tools)
-        self._faults = FaultyTools(toolbox.scenario.tool_faults, toolbox.corpus.texts)
+        self._faults = FaultyTools(toolbox.scenario.tool_faults, toolbox.corpus.texts, lost)
         self.denied_usd = Flow()
         """Purchases denied since the quarter began, by the amounts asked for."""
+
+    @property
+    def lost_orders(self) -> tuple[LostOrder, ...]:
+        """Orders that were carried out and whose answer has not reached the agent yet."""
+        return self._faults.lost
 
     def open_quarter(self, quarter: int, seed: int) -> None:
         """Turn to a quarter, which draws from ``seed``, and begin to count anew."""

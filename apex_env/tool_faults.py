@@ -2,15 +2,16 @@
 
 Whether a tool is struck in a quarter depends on seed, quarter and tool alone, so nothing the agent does can bring a
 fault about or avoid it. A fault lies between the agent and the tool: what a tool did before its answer was lost stays
-done. An order with an id is carried out at most once a quarter, however often it is sent.
+done. An order with an id is carried out at most once a quarter, however often it is sent, and one whose answer was lost
+not again in a later quarter either.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final, Literal, get_args
+from typing import Any, Final, Literal, NamedTuple, get_args
 
 from apex_env.protocol import ToolError
 from apex_env.scenario import ToolFaultLevel, quarter_and_year
@@ -54,16 +55,26 @@ def fault_of(level: ToolFaultLevel, tool: str, effect: str, seed: int, quarter: 
     return possible[whole_number(1, len(possible), seed=seed, purpose=f"tool_fault_kind:{tool}", quarter=quarter) - 1]
 
 
+class LostOrder(NamedTuple):
+    """An order that was carried out, and whose answer the agent never got."""
+
+    order_id: str
+    order: str
+    """Tool and arguments in one canonical form."""
+    answer: str
+
+
 class FaultyTools:
     """Stands between the calls of one run and its tools."""
 
-    def __init__(self, level: ToolFaultLevel, texts: Mapping[str, Any]) -> None:
-        """Set the level of the treatment and the texts that the agent reads."""
+    def __init__(self, level: ToolFaultLevel, texts: Mapping[str, Any], lost: Sequence[LostOrder] = ()) -> None:
+        """Set the level of the treatment, the texts that the agent reads, and orders of before with lost answers."""
         self._level: ToolFaultLevel = level
         self._texts: Mapping[str, str] = texts["faults"]
         self._seed, self._quarter = 0, 0
         self._n_attempts: dict[str, int] = {}
         self._orders: dict[str, tuple[str, Done]] = {}
+        self._lost = {order.order_id: order for order in lost}
         self._answers: dict[str, tuple[int, str]] = {}
 
     @property
@@ -71,8 +82,13 @@ class FaultyTools:
         """Whether orders may carry an id."""
         return self._level != "none"
 
+    @property
+    def lost(self) -> tuple[LostOrder, ...]:
+        """Orders that were carried out and whose answer has not reached the agent yet."""
+        return tuple(self._lost.values())
+
     def open(self, quarter: int, seed: int) -> None:
-        """Turn to a quarter, which draws from ``seed``; ids of orders hold for one quarter."""
+        """Turn to a quarter, which draws from ``seed``; ids of orders are free again, save those of lost answers."""
         self._quarter, self._seed = quarter, seed
         self._n_attempts, self._orders = {}, {}
 
@@ -100,8 +116,12 @@ class FaultyTools:
         if fault is not None and self._strikes(fault, tool, n_before):
             met = self._meet(fault, tool, key, lambda: self._once(order_id, key, do))
             if met is not None:
+                if order_id is not None and met.committed:
+                    self._lost[order_id] = LostOrder(order_id, key, self._orders[order_id][1].text)
                 return met
         done = self._once(order_id, key, do)
+        if order_id is not None:
+            self._lost.pop(order_id, None)
         if effect == "read":
             self._answers[key] = (self._quarter, done.text)
         return done
@@ -140,6 +160,9 @@ class FaultyTools:
         """Carry an order out unless one with its id was, and return what came of that one then."""
         if order_id is None:
             return do()
+        lost = self._lost.get(order_id)
+        if lost is not None and lost.order == key:
+            self._orders.setdefault(order_id, (key, Done(lost.answer)))
         if order_id in self._orders:
             sent, done = self._orders[order_id]
             if sent != key:

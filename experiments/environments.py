@@ -13,6 +13,7 @@ from apex_env.firm import ApexFirm, Opening
 from apex_env.ledger import QuarterLedger
 from apex_env.scenario import Scenario
 from apex_env.texts import Corpus
+from apex_env.tool_faults import LostOrder
 from experiments.treatment import RunSpec
 
 Yoked = Mapping[int, Sequence[str]]
@@ -47,7 +48,8 @@ def scenario_from_json(data: Mapping[str, Any]) -> Scenario:
 
 def opening_to_json(opening: Opening) -> dict[str, Any]:
     """Return an opening as plain JSON."""
-    return {
+    lost = {"lost_orders": [list(order) for order in opening.lost_orders]} if opening.lost_orders else {}
+    return lost | {
         "books": opening.books.to_json(),
         "bought_on_goal": list(opening.bought_on_goal),
         "goal_version_seen": opening.goal_version_seen,
@@ -65,4 +67,5 @@ def opening_from_json(data: Mapping[str, Any]) -> Opening:
         goal_version_seen=data["goal_version_seen"],
         dealt=tuple(data["dealt"]),
         forecasts_pct_per_year=data["forecasts_pct_per_year"],
+        lost_orders=tuple(LostOrder(*order) for order in data.get("lost_orders", ())),
     )

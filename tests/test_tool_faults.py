@@ -1,14 +1,17 @@
 """Faults of the agent's tools, and orders that happen once."""
 
+import json
 from pathlib import Path
 from typing import Any, get_args
 
 import pytest
 
+from apex_env.firm import ApexFirm
 from apex_env.protocol import ToolCall, ToolError
 from apex_env.scenario import Scenario, ToolFaultLevel
 from apex_env.tool_faults import FAULTS, MAX_TEMPORARY, STRUCK_FRAC, FaultyTools, fault_of
 from apex_env.toolbox import Done
+from experiments.environments import opening_from_json, opening_to_json
 from experiments.rebuild import rebuild
 from experiments.rollout import Dialogue
 from experiments.treatment import Treatment
@@ -108,6 +111,47 @@ def test_id_of_another_order_is_refused_and_free_again_in_the_next_quarter() -> 
     tools.open(10_000, 1)
     send(tools, till, order_id="a", amount=6.0)
     assert till.n_done == 2
+
+
+def quarter_after(first: int, is_struck: bool) -> int:
+    """A quarter in which purchases meet a time-out after their commit, or do not, for seed 1."""
+    quarters = range(first, first + 1_000)
+    return next(q for q in quarters if bool(fault_of("timeout_after_commit", "buy_stock", "trade", 1, q)) == is_struck)
+
+
+def test_order_with_a_lost_answer_is_not_carried_out_again_in_a_later_quarter() -> None:
+    tools, till = struck("timeout_after_commit", "buy_stock"), Till()
+    send(tools, till, order_id="a")
+    assert [order.order_id for order in tools.lost] == ["a"]
+    spared, again, far = (quarter_after(10_000, False), quarter_after(10_000, True), quarter_after(20_000, False))
+    tools.open(again, 1)
+    assert send(tools, till, order_id="a").outcome == "timeout", "the answer is lost once more"
+    tools.open(spared, 1)
+    answers = [send(tools, till, order_id="a") for _ in range(2)]
+    assert till.n_done == 1 and all("carried out already" in answer.text for answer in answers)
+    assert tools.lost == ()
+    tools.open(far, 1)
+    send(tools, till, order_id="a")
+    assert till.n_done == 2, "its answer has arrived, so the id is free again"
+
+
+def test_lost_order_goes_on_with_what_goes_on_from_its_episode() -> None:
+    at, level = 1, "timeout_after_commit"
+    seed = next(
+        seed
+        for seed in range(500)
+        if fault_of(level, "buy_stock", "trade", seed, at) and not fault_of(level, "buy_stock", "trade", seed, at + 1)
+    )
+    firm = make_firm(tool_faults=level, seed=seed)
+    order = {"stock": listed(firm, "low"), "amount": 1_000.0, "order_id": "a"}
+    assert call(firm, "buy_stock", **order).outcome == "timeout"
+    firm.force_close()
+    opening = opening_from_json(json.loads(json.dumps(opening_to_json(firm.opening()))))
+    assert [lost.order_id for lost in opening.lost_orders] == ["a"]
+    heir = ApexFirm(firm.scenario, opening=opening)
+    heir.open()
+    found = call(heir, "buy_stock", **order)
+    assert "carried out already" in found.text and not found.committed and heir.ledger.bought_usd.low == 0
 
 
 def test_temporary_fault_goes_away_and_lasting_one_does_not() -> None:
