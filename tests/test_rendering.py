@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -184,3 +185,56 @@ def test_request_of_a_conversation_that_grew_is_the_one_that_is_made_at_once(
             grown = serialised(request(prompt, form, growing))
             assert grown == serialised(request(prompt, form))
             assert serialised(request(prompt, form, growing)) == grown, "asked again, it is the same"
+
+
+def as_floats(message: Message) -> Message:
+    """An equal message whose numbers are written otherwise."""
+    calls = [
+        call if isinstance(call.arguments, str) else replace(call, arguments={
+            name: float(value) if isinstance(value, int) and abs(value) < 2**53 else value
+            for name, value in call.arguments.items()
+        })
+        for call in message.calls
+    ]  # fmt: skip
+    return replace(message, calls=tuple(calls))
+
+
+MOVES: Any = {
+    "grows": lambda said, whole, other, n: [*said, *whole[len(said) : len(said) + n + 1]],
+    "is cut": lambda said, whole, other, n: said[:n],
+    "branches": lambda said, whole, other, n: [*said[:n], *other[n:]],
+    "has another beginning": lambda said, whole, other, n: [*other[:n], *said[n:]],
+    "is resumed": lambda said, whole, other, n: [Message.from_json(message.to_json()) for message in said],
+    "is written otherwise": lambda said, whole, other, n: [as_floats(message) for message in said],
+}
+
+
+@pytest.mark.parametrize("wire", WIRES, ids=lambda wire: wire.protocol)
+@given(
+    whole=conversations(),
+    other=conversations(),
+    moves=st.lists(st.tuples(st.sampled_from(sorted(MOVES)), st.integers(0, 6)), min_size=1, max_size=8),
+)
+def test_request_is_the_one_that_is_made_at_once_whatever_becomes_of_the_conversation(
+    wire: Any, whole: list[Message], other: list[Message], moves: list[tuple[str, int]]
+) -> None:
+    request, render, form = GROWING[wire.protocol]
+    growing = Growing(partial(render, form=form))
+    said, made = whole, []
+    for move, n in [("grows", 0), *moves]:
+        said = MOVES[move](said, whole, other, n)
+        body = request(prompt_of(said), form, growing)
+        made.append((body, serialised(body)))
+        assert made[-1][1] == serialised(request(prompt_of(said), form)), move
+    assert [serialised(body) for body, _ in made] == [data for _, data in made], "an earlier request was changed"
+
+
+def test_numbers_that_are_equal_but_written_otherwise_are_rendered_anew() -> None:
+    growing = Growing(partial(chat_messages, form=CHAT))
+
+    def sent(amount: Any) -> str:
+        said = [Message("assistant", "", (ToolCall("c", "buy_stock", {"amount": amount}),)), Message("assistant", "b")]
+        call: Any = growing([*said, user("a")])[0]["tool_calls"][0]
+        return str(call["function"]["arguments"])
+
+    assert [sent(amount) for amount in (1, True, 1.0)] == ['{"amount": 1}', '{"amount": true}', '{"amount": 1.0}']

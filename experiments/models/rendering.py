@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
+from operator import is_
 from typing import Any, Final, Generic, NoReturn, TypeVar
 
 import orjson
@@ -136,7 +137,8 @@ class Growing(Generic[T]):
     """The rendering of a conversation that grows: what was rendered of its complete exchanges is kept.
 
     Every turn sends the whole conversation, of which only the last exchange is new. Values are shared between requests,
-    so nobody may change them. A conversation with another beginning is rendered anew.
+    so nobody may change them. A conversation that does not begin with the same objects is rendered anew: equal ones can
+    differ on the wire, as 1, 1.0 and True do.
     """
 
     def __init__(self, render: Callable[[Sequence[Message]], Iterable[T]]) -> None:
@@ -147,7 +149,7 @@ class Growing(Generic[T]):
 
     def __call__(self, messages: Sequence[Message]) -> list[T]:
         """Return what all messages give."""
-        if self._seen != list(messages[: len(self._seen)]):
+        if not self._begins(messages):
             self._seen, self._rendered = [], []
         known = len(self._seen)
         places = range(len(messages) - 1, known, -1)
@@ -155,6 +157,12 @@ class Growing(Generic[T]):
         self._rendered.extend(self._render(messages[known:last]))
         self._seen.extend(messages[known:last])
         return [*self._rendered, *self._render(messages[last:])]
+
+    def _begins(self, messages: Sequence[Message]) -> bool:
+        """Whether a conversation begins with the exchanges seen, the last of them whole."""
+        known = len(self._seen)
+        whole = all(message.role == "assistant" for message in messages[known : known + 1])
+        return len(messages) >= known and whole and all(map(is_, self._seen, messages))
 
 
 def exchanges(messages: Sequence[Message]) -> Iterator[tuple[Message | None, list[Message]]]:
