@@ -14,7 +14,7 @@ from typing import Any, Final, Protocol
 
 from apex_env.protocol import Environment, ToolCall, ToolResult
 from experiments.chat import Completion, Message, Model, Position, Prompt, Usage, unique_ids, user
-from experiments.errors import AgentError, ContextLimit, Outcome, Refused, RunEnded
+from experiments.errors import AgentError, ContextLimit, Outcome, Refused, RunEnded, SweepStop
 from experiments.record import RecordWriter
 
 STALLED_AFTER: Final = 3
@@ -117,6 +117,7 @@ async def run_episode(loop: Loop, dialogue: Dialogue, *, last_period: int | None
     environment = loop.environment
     ended: Outcome = "completed"
     reason = ""
+    stop: SweepStop | None = None
     try:
         while dialogue.in_period or not (environment.done or environment.period == last_period):
             if dialogue.n_forced_in_a_row >= STALLED_AFTER:
@@ -130,12 +131,17 @@ async def run_episode(loop: Loop, dialogue: Dialogue, *, last_period: int | None
             loop.watch.after_period()
     except RunEnded as error:
         ended, reason = error.outcome, error.reason
+    except SweepStop as error:
+        ended, reason, stop = "provider_error", str(error), error
     if ended == "completed":
         try:
             await _interview(loop, dialogue)
-        except RunEnded as error:
-            reason = f"the interview is still due: {error.reason}"
+        except (RunEnded, SweepStop) as error:
+            reason = f"the interview is still due: {error}"
+            stop = error if isinstance(error, SweepStop) else None
     loop.writer.write("ended", outcome=ended, reason=reason, quarter=environment.period)
+    if stop is not None:
+        raise stop
     return ended
 
 

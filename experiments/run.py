@@ -185,7 +185,8 @@ def told(settings: Settings, report: Report) -> str:
     lines += [f"{n} runs or phases ended at {limit}" for limit, n in sorted(report.limited.items())]
     lines.append(f"records: {settings.root}")
     if not report.complete:
-        lines.append(f"stopped: {report.stopped}" if report.stopped else "not everything is done")
+        why = f"not everything is done; `apex status {settings.root}` says why"
+        lines.append(f"stopped: {report.stopped}" if report.stopped else why)
         reached = [*([report.stopped.split()[0]] if report.stopped.startswith("limits.") else []), *report.limited]
         raised = f", with a higher {' and '.join(reached)}," if reached else ""
         lines.append(f"The same command{raised} goes on from here.")

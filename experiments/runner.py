@@ -20,7 +20,7 @@ from experiments.environments import (
     scenario_of,
     scenario_to_json,
 )
-from experiments.errors import PARTIAL, ContextLimit, RecordError, RunEnded, Tampered
+from experiments.errors import PARTIAL, ContextLimit, RecordError, RunEnded, SweepStop, Tampered
 from experiments.history import Ask, make_recipe, shown
 from experiments.interview import Interview, is_due_at_end
 from experiments.locking import Claims
@@ -118,6 +118,10 @@ async def play(job: Job) -> str:
                     "ended", outcome=error.outcome, reason=error.reason, quarter=job.spec.treatment.n_instrumental
                 )
                 return error.outcome
+            except SweepStop as error:
+                quarter = job.spec.treatment.n_instrumental
+                writer.write("ended", outcome="provider_error", reason=str(error), quarter=quarter)
+                raise
         else:
             check_same_run(existing, job.spec)
             if is_finished(existing, job.spec) and not is_due_at_end(existing, job.interview):

@@ -69,6 +69,8 @@ def test_wrong_key_stops_the_sweep(tmp_path: Path) -> None:
     )
     assert report.stopped == "the key is not valid"
     assert report.outcomes["completed"] < len(runs) - 2
+    (stopped,) = [record for record in map(read_record, tmp_path.rglob("*.jsonl")) if record.outcome != "completed"]
+    assert (stopped.outcome, stopped.lines[-1]["reason"]) == ("provider_error", "the key is not valid")
     assert sweep_runs(tmp_path, runs).complete
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 from experiments.chat import Completion
 from experiments.errors import ContextLimit, ProviderError, SweepStop
 from experiments.models import build_model
+from experiments.models.provider import RemoteModel
 from tests.peers import Peer, Reply, Usage, faults
 from tests.peers.brain import says
 from tests.peers.faults import Fault, at, first_attempts, when
@@ -56,6 +58,26 @@ def test_what_can_pass_is_asked_again_and_the_attempts_are_kept(route: str) -> N
         assert completion.message.text == "ok"
         assert len(completion.attempts) == 2, fault.name
         assert all(attempt.error and attempt.wait_s >= 0 for attempt in completion.attempts)
+
+
+ODD_BODIES: dict[str, Any] = {
+    "chat": {"choices": [{"message": {"content": "ok"}}], "usage": {"prompt_tokens": "many"}},
+    "responses": {"status": "completed", "output": [{"type": "message", "content": 5}]},
+    "anthropic": {"content": [], "usage": {"input_tokens": "many"}},
+}
+
+
+@pytest.mark.parametrize("route", ODD_BODIES)
+def test_body_of_a_form_that_nobody_described_ends_its_run_only(route: str) -> None:
+    async def send(data: bytes) -> Any:
+        return ODD_BODIES[route]
+
+    with Peer(says("ok")) as peer:
+        model = build_model(config_of(route, peer, max_tries=2))
+    assert isinstance(model, RemoteModel)
+    odd = replace(model, wire=replace(model.wire, send=send))
+    with pytest.raises(ProviderError, match="a body of an unknown form: .*; given up after 2 tries"):
+        asyncio.run(odd.complete(prompt_of()))
 
 
 @pytest.mark.parametrize("route", ROUTES)

@@ -94,7 +94,7 @@ class RemoteModel:
             started_s = perf_counter()
             try:
                 async with asyncio.timeout(self.service.timeout_s):
-                    completion = self.wire.read(await self.wire.send(data))
+                    completion = self._read(await self.wire.send(data))
             except TimeoutError:
                 raise Failure(None, f"no whole answer within {self.service.timeout_s:g} s") from None
             except Failure as failure:
@@ -103,6 +103,14 @@ class RemoteModel:
         if completion.usage is not None:
             gate.settle(completion.usage.context_tokens + completion.usage.output_tokens - n_estimated)
         return replace(completion, latency_s=latency_s)
+
+    def _read(self, payload: Any) -> Completion:
+        """Return the completion in a payload; one of a form that nobody has described is the service's failure."""
+        try:
+            return self.wire.read(payload)
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+            told = f"a body of an unknown form: {type(error).__name__}: {error}"
+            raise Failure(200, told, raw=str(payload)) from None
 
     def _make_gate(self) -> Gate:
         """Return the limits of all runs of this model at this address; those of the first one to ask hold."""

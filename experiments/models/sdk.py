@@ -48,7 +48,7 @@ def payload_of(response: httpx2.Response) -> Any:
     try:
         return json.loads(response.content)
     except ValueError:
-        start = response.content[:200].decode("utf-8", "replace")
+        start = response.content[:200].decode("utf-8", "replace") or "(nothing)"
         raise Failure(response.status_code, f"a body that is no JSON: {start}", raw=response.text) from None
 
 
