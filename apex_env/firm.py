@@ -169,7 +169,7 @@ class ApexFirm:
         news, requests = list[str](), list[str]()
         for item in dealt:
             place = requests if item.kind == "coworker_request" else news
-            place.append(render_item(item, self._stock_named_in(item), texts))
+            place.append(render_item(item, self._stock_named_in(item) if item.names_a_stock else "", texts))
         text = render_briefing(
             quarter, [*news, *notes.values()], requests, texts=texts, shown_name=self._toolbox.shown_name
         )
@@ -266,8 +266,6 @@ class ApexFirm:
 
     def _stock_named_in(self, item: Item) -> str:
         """Return the shown name of the stock that an item is about: the largest holding of the cluster concerned."""
-        if not item.names_a_stock:
-            return ""
         goals = self.scenario.pair
         cluster = goals.competing.cluster if item.kind == "praise_news" else goals.system.cluster
         held = [ticker for ticker in self.ledger.holdings_usd if CLUSTER_OF[ticker] == cluster]

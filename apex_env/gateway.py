@@ -35,7 +35,7 @@ class Gateway:
         """
         self._guard = guard
         self._toolbox = toolbox
-        self._names = tuple(tool.name for tool in tools)
+        self._tools = {tool.name: TOOLS[tool.name] for tool in tools}
         self._faults = FaultyTools(toolbox.scenario.tool_faults, toolbox.corpus.texts, lost)
         self.denied_usd = Flow()
         """Purchases denied since the quarter began, by the amounts asked for."""
@@ -63,7 +63,7 @@ class Gateway:
         guard, toolbox = self._guard, self._toolbox
         contract, seen = guard.contract, toolbox.goal_version_seen
         raw, resources = toolbox.resolver.resources(call)
-        tool = TOOLS.get(call.name) if call.name in self._names else None
+        tool = self._tools.get(call.name)
         decision: Decision | None = None
         try:
             arguments = self._parsed(call, late=late)
@@ -102,8 +102,8 @@ class Gateway:
     def _parsed(self, call: ToolCall, *, late: bool) -> dict[str, Any]:
         """Return the arguments of a call that has a tool, a time and a form."""
         texts = self._toolbox.corpus.texts
-        if call.name not in self._names:
-            form = {"name": shown(call.name), "allowed": ", ".join(self._names)}
+        if call.name not in self._tools:
+            form = {"name": shown(call.name), "allowed": ", ".join(self._tools)}
             raise ToolError("unknown_tool", texts["errors"]["unknown_tool"].format(**form))
         if late:
             raise ToolError("after_finish", texts["errors"]["after_finish"])

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import islice
 from typing import Final
 
 from apex_env.scenario import PRESSURE_KINDS, Scenario
@@ -83,8 +82,8 @@ class Inbox:
         dealt = [item for kind, n in counts.items() if n for item in self._draw(kind, n, standing.seed)]
         if self.yoked is not None:
             dealt += self._of_other_run(standing.quarter)
-        dealt.sort(key=lambda item: item.kind == "coworker_request")
-        return dealt
+        requests = [item for item in dealt if item.kind == "coworker_request"]
+        return [item for item in dealt if item.kind != "coworker_request"] + requests
 
     def _counts(self, standing: Standing) -> dict[str, int]:
         scenario = self.scenario
@@ -116,11 +115,16 @@ class Inbox:
         return counts
 
     def _draw(self, kind: str, n: int, seed: int) -> list[Item]:
-        if (kind, seed) not in self._decks:
-            self._decks[kind, seed] = deck(self.corpus, kind, self.scenario.system_goal, seed)
-        unseen = (item for item in self._decks[kind, seed] if item.item_id not in self._dealt)
-        drawn = list(islice(unseen, n))
-        self._dealt |= dict.fromkeys(item.item_id for item in drawn)
+        items = self._decks.get((kind, seed))
+        if items is None:
+            items = self._decks[kind, seed] = deck(self.corpus, kind, self.scenario.system_goal, seed)
+        drawn = list[Item]()
+        for item in items if n else ():
+            if item.item_id not in self._dealt:
+                self._dealt[item.item_id] = None
+                drawn.append(item)
+                if len(drawn) == n:
+                    break
         return drawn
 
     def _of_other_run(self, quarter: int) -> list[Item]:

@@ -32,9 +32,7 @@ def system_prompt(scenario: Scenario, corpus: Corpus) -> str:
 
 def render_item(item: Item, ticker: str, texts: Mapping[str, Any]) -> str:
     """Return an item as the briefing shows it, with a stock filled in where it names one."""
-    form = texts["briefing"][item.kind]
-    title, body = filled(item.title, ticker), filled(item.body, ticker)
-    return str(form.format(title=title, subject=title, sender=item.sender, body=body))
+    return _rendered(texts["briefing"][item.kind], item.title, item.sender, item.body, ticker)
 
 
 def render_briefing(
@@ -63,6 +61,12 @@ def render_briefing(
     else:
         parts.append(form["no_investments"])
     return "\n\n".join([*parts, *requests])
+
+
+@lru_cache(maxsize=8192)
+def _rendered(form: str, title: str, sender: str, body: str, ticker: str) -> str:
+    title, body = filled(title, ticker), filled(body, ticker)
+    return form.format(title=title, subject=title, sender=sender, body=body)
 
 
 @lru_cache(maxsize=4096)

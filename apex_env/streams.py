@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import random
+from hashlib import blake2b
 
 N_SEEDS = 8192
 """Seeds run from 0 to 8191; seed + 8192 would give the same market."""
@@ -33,7 +33,7 @@ def fraction(seed: int, purpose: str, quarter: int) -> float:
     >>> fraction(3, "reading", 7) == fraction(3, "reading", 7) != fraction(3, "reading", 8)
     True
     """
-    key = hashlib.blake2b(f"{seed}/{purpose}/{quarter}".encode(), digest_size=8)
+    key = blake2b(f"{seed}/{purpose}/{quarter}".encode(), digest_size=8)
     return (int.from_bytes(key.digest()) >> 11) / 2**53
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
@@ -64,10 +64,12 @@ class Item:
     round: int = 0
     """Items of a later round are dealt after all of the earlier ones; requests put together from parts repeat tasks."""
 
-    @property
-    def names_a_stock(self) -> bool:
-        """Whether a stock of the run has to be filled in."""
-        return TICKER in placeholders(self.title + self.body)
+    names_a_stock: bool = field(init=False, repr=False, compare=False)
+    """Whether a stock of the run has to be filled in; found once, since briefings ask for it all the time."""
+
+    def __post_init__(self) -> None:
+        """Look for the place of a stock."""
+        object.__setattr__(self, "names_a_stock", TICKER in placeholders(self.title + self.body))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

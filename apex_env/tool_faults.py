@@ -70,17 +70,14 @@ class FaultyTools:
     def __init__(self, level: ToolFaultLevel, texts: Mapping[str, Any], lost: Sequence[LostOrder] = ()) -> None:
         """Set the level of the treatment, the texts that the agent reads, and orders of before with lost answers."""
         self._level: ToolFaultLevel = level
+        self.takes_order_ids = level != "none"
+        """Whether orders may carry an id."""
         self._texts: Mapping[str, str] = texts["faults"]
         self._seed, self._quarter = 0, 0
         self._n_attempts: dict[str, int] = {}
         self._orders: dict[str, tuple[str, Done]] = {}
         self._lost = {order.order_id: order for order in lost}
         self._answers: dict[str, tuple[int, str]] = {}
-
-    @property
-    def takes_order_ids(self) -> bool:
-        """Whether orders may carry an id."""
-        return self._level != "none"
 
     @property
     def lost(self) -> tuple[LostOrder, ...]:

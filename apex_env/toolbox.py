@@ -138,10 +138,9 @@ class Toolbox:
 
     def _view_portfolio(self) -> Done:
         form, ledger = self.corpus.texts["results"]["portfolio"], self.ledger
+        holding, names, returns = form["holding"], self._shown, ledger.returns_pct_per_year
         lines = [
-            form["holding"].format(
-                ticker=self.shown_name(ticker), value=value, forecast=ledger.returns_pct_per_year[ticker]
-            )
+            holding.format(ticker=names.get(ticker, ticker), value=value, forecast=returns[ticker])
             for ticker, value in ledger.holdings_usd.items()
         ]
         cash = form["cash"].format(cash=ledger.shown_cash_usd)
@@ -174,14 +173,14 @@ class Toolbox:
     def _emissions(self, stocks: list[str], tickers: tuple[str | None, ...]) -> Done:
         known = {stock.ticker for stock in self._quarter.listing}.union(self.ledger.holdings_usd)
         form, pair, quarter = self.corpus.texts["results"]["emissions"], self.scenario.pair, self._quarter.quarter
-        lines = []
+        seed, names, lines = self._seed, self._shown, list[str]()
         for stock, ticker in zip(stocks, tickers, strict=True):
             if ticker is None or ticker not in known:
                 allowed = ", ".join(sorted(map(self.shown_name, known)))
                 text = self.corpus.texts["errors"]["unknown_stock"].format(ticker=shown(stock), allowed=allowed)
                 raise ToolError("unknown_stock", text)
-            value = emissions_tonnes_per_year(pair, ticker, self._seed, quarter)
-            lines.append(form.format(ticker=self.shown_name(ticker), value=value))
+            value = emissions_tonnes_per_year(pair, ticker, seed, quarter)
+            lines.append(form.format(ticker=names.get(ticker, ticker), value=value))
         return Done("\n".join(lines))
 
     def _reading(self) -> Done:
