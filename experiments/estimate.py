@@ -50,6 +50,8 @@ class Basis:
     """Of one turn."""
     cached_frac: float | None = None
     """Share of all input that was read from a cache, where measured."""
+    written_frac: float | None = None
+    """Share of all input that was billed as written to one, where measured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +102,7 @@ def takes(basis: Basis, price: Price | None, *, start: int, n_quarters: int, n_q
     for turn in range(n_turns + n_questions):
         quarters = min(n_quarters, turn / basis.n_turns_per_quarter)
         context = round(basis.first_tokens + _growth(basis.growth, start + quarters))
-        cached = before if basis.cached_frac is None else round(context * basis.cached_frac)
-        usage = _usage(context, cached, round(basis.output_tokens), price)
+        usage = _usage(basis, price, context=context, before=before)
         total = added(total, usage)
         before = context
         if price is not None:
@@ -134,6 +135,7 @@ def measured(glances: Iterable[Glance]) -> Basis | None:
     n_asked = sum(glance.spent.n_turns for glance in counted)
     context = sum(glance.usage.context_tokens for glance in counted)
     cached = sum(glance.usage.cached_tokens for glance in counted) / context
+    written = sum(glance.usage.cache_write_tokens for glance in counted) / context
     return Basis(
         told=f"measured on {len(counted)} records of this model with {n_quarters} quarters; {cached:.0%} of their "
         "input was read from a cache",
@@ -143,6 +145,7 @@ def measured(glances: Iterable[Glance]) -> Basis | None:
         growth=((0.0, 0.0), (1.0, slope)),
         output_tokens=sum(glance.usage.output_tokens for glance in counted) / n_asked,
         cached_frac=cached,
+        written_frac=written,
     )
 
 
@@ -204,12 +207,18 @@ def _growth(points: Sequence[tuple[float, float]], at: float) -> float:
     return y0 + (y1 - y0) * (at - x0) / (x1 - x0)
 
 
-def _usage(context: int, cached: int, output: int, price: Price | None) -> Usage:
-    """Return the tokens of a request; what is not read from the cache is written to it where that has a price."""
-    cached = min(cached, context)
-    writes = price is not None and price.cache_write_usd is not None
+def _usage(basis: Basis, price: Price | None, *, context: int, before: int) -> Usage:
+    """Return the tokens of a request after one of ``before`` tokens.
+
+    Where nothing is measured, that one is read from the cache, and the rest is written to it where writing has a price.
+    """
+    cached = min(context, before if basis.cached_frac is None else round(context * basis.cached_frac))
     fresh = context - cached
-    return Usage(0 if writes else fresh, cached, fresh if writes else 0, output)
+    if basis.written_frac is not None:
+        written = min(fresh, round(context * basis.written_frac))
+    else:
+        written = fresh if price is not None and price.cache_write_usd is not None else 0
+    return Usage(fresh - written, cached, written, round(basis.output_tokens))
 
 
 def _sum(one: float | None, other: float | None) -> float | None:

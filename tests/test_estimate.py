@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -52,6 +53,15 @@ def test_measured_share_of_cached_input_is_taken_where_there_is_one() -> None:
     taken = takes(basis, PRICE, start=0, n_quarters=2)
     assert taken.usage.cached_tokens == 500
     assert taken.cost_usd == pytest.approx((1500 * 1.0 + 500 * 0.1 + 100 * 4.0) / 1e6)
+
+
+def test_writes_to_the_cache_are_paid_as_far_as_they_were_measured() -> None:
+    price = replace(PRICE, cache_write_usd=1.25)
+    basis = Basis("by hand", 1, 0, first_tokens=1000, cached_frac=0.25, written_frac=0.5, output_tokens=0)
+    for written_frac, usd in ((0.5, 250 * 1.0 + 250 * 0.1 + 500 * 1.25), (0.0, 750 * 1.0 + 250 * 0.1)):
+        taken = takes(replace(basis, written_frac=written_frac), price, start=0, n_quarters=1)
+        assert taken.cost_usd == pytest.approx(usd / 1e6)
+        assert taken.usage.context_tokens == 1000
 
 
 def test_unknown_price_gives_an_unknown_cost_that_stays_unknown_in_sums() -> None:
@@ -109,7 +119,7 @@ def test_measured_basis_is_that_of_the_records() -> None:
     assert basis.first_tokens == 900
     assert basis.growth == ((0, 0), (1, 500))
     assert basis.output_tokens == 7
-    assert basis.cached_frac == 0.75
+    assert (basis.cached_frac, basis.written_frac) == (0.75, 0)
     assert basis.told.startswith("measured on 1 records of this model with 5 quarters; 75%")
 
 
