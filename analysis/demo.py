@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import os
 import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from typing import Final
 
@@ -67,17 +68,22 @@ def _score_and_draw(settings: Settings, started: float) -> int:
     print()
     code = score.main([root, "--out", str(scores)])
     print()
-    code = code or draw.main([root, "--out", str(figures)])
+    told = io.StringIO()
+    with redirect_stdout(told):
+        code = code or draw.main([root, "--out", str(figures)])
     if code:
+        print(told.getvalue(), end="")
         return code
-    print()
-    for told, place in (
+    drawn = sorted(path.stem for path in figures.glob("*.png"))
+    print(f"{len(drawn)} figures, each as .png, .pdf and .svg, with its table as .csv:")
+    print(*(f"  {name}" for name in drawn), "", sep="\n")
+    for what, place in (
         ("records", settings.root),
         ("scores", scores / "cells.csv"),
         ("figure", _main_figure(figures)),
         ("all figures", figures),
     ):
-        print(f"{told + ':':<13}{place}")
+        print(f"{what + ':':<13}{place}")
     print(f"done in {time.monotonic() - started:.0f} s; the README says which score each agent must get")
     return 0
 
