@@ -15,7 +15,7 @@ CLUSTER_LOCK := .ci/requirements-cluster.lock
 COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-header --no-annotate pyproject.toml
 
-.PHONY: help setup setup-cluster demo test check lint format slow bench validate lock clean
+.PHONY: help setup setup-cluster demo demo-figure test check lint format slow bench validate lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -30,8 +30,13 @@ setup-cluster: ## like setup, with the SLURM and Ray launchers too
 	@.ci/setup $(CLUSTER_LOCK)
 	@touch $(STAMP)
 
-demo: $(STAMP) ## set up, then run the main job on the built-in example
+demo: $(STAMP) ## set up, then play, score and draw embedded agents
 	@$(BIN)/apex demo
+
+demo-figure: demo ## run the demo, then renew the README's figure of it in results/reference/
+	@$(BIN)/python -c "from PIL import Image; \
+	Image.open('results/demo/_figures/length-goal_switching-emissions.png').convert('RGB').quantize(48) \
+	.save('results/reference/demo.png', optimize=True)"
 
 test: setup check ## set up, then run lint, types, doctests and tests
 
