@@ -99,8 +99,7 @@ def _replay(line: Line, firm: ApexFirm, dialogue: Dialogue) -> None:
         _compare("text", line["text"], observation.text)
         _compare("state", line["state"], json.loads(json.dumps(observation.state)))
         dialogue.messages.append(user(observation.text))
-        dialogue.turn = 0
-        dialogue.in_period = True
+        dialogue.begin_period()
     elif kind == "revision":
         dialogue.revised_in = line["quarter"]
     elif kind == "turn" and line["by"] == "model":
@@ -125,7 +124,8 @@ def _replay_turn(line: Line, firm: ApexFirm, dialogue: Dialogue) -> None:
     for call, entry in zip(calls, line["calls"], strict=True):
         _check_policy(entry["decision"]["policy_version"], firm)
         result = firm.call(call) if line["stop"] != "length" else ToolResult(entry["result"], "cut_off")
-        replayed = call_line(call, result, command_id=entry["command_id"], sent_id=entry["sent_id"])
+        replayed = call_line(call, result, entry["command_id"], entry["sent_id"], dialogue.attempt(call, result))
+        del replayed["attempt"]  # It moves nothing, and records of before it was counted hold 1.
         for name, value in json.loads(json.dumps(replayed)).items():
             if name != "decision" or entry["decision"]["policy_version"] != UNDECIDED.policy_version:
                 _compare(f"call {entry['command_id']}, {name}", entry.get(name), value)

@@ -8,6 +8,7 @@ record can end in: each of its steps looks at the conversation for what comes ne
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final, Protocol
@@ -83,11 +84,27 @@ class Dialogue:
     n_forced_in_a_row: int = 0
     interviewed: set[tuple[int, str]] = field(default_factory=set)
     """Periods and topics of the interviews that are written."""
+    n_failed: dict[str, int] = field(default_factory=dict)
+    """Attempts at each request of the quarter that have failed since it last went through."""
 
     def adopt(self, messages: Sequence[Message]) -> None:
         """Begin with messages that another run has left."""
         self.messages.extend(messages)
         self.taken_ids.update(call.call_id for message in messages for call in message.calls)
+
+    def begin_period(self) -> None:
+        """Start counting anew."""
+        self.turn, self.in_period, self.n_failed = 0, True, {}
+
+    def attempt(self, call: ToolCall, result: ToolResult) -> int:
+        """Return which attempt a call is at its request, and take note of how it went."""
+        if result.ok and not self.n_failed:
+            return 1
+        request = json.dumps([call.name, call.arguments], sort_keys=True)
+        number = self.n_failed.pop(request, 0) + 1
+        if not result.ok:
+            self.n_failed[request] = number
+        return number
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,8 +175,7 @@ def _open(loop: Loop, dialogue: Dialogue) -> None:
         text=observation.text,
     )
     dialogue.messages.append(user(observation.text))
-    dialogue.turn = 0
-    dialogue.in_period = True
+    dialogue.begin_period()
 
 
 async def _play_period(loop: Loop, dialogue: Dialogue) -> None:
@@ -244,7 +260,7 @@ def _take_turn(loop: Loop, dialogue: Dialogue, completion: Completion) -> None:
         stop=completion.stop,
         **_cost_of(completion),
         calls=[
-            call_line(call, result, command_id=f"{command}c{place}", sent_id=sent.calls[place].call_id)
+            call_line(call, result, f"{command}c{place}", sent.calls[place].call_id, dialogue.attempt(call, result))
             for place, (call, result) in enumerate(zip(calls, results, strict=True))
         ],
     )
@@ -262,7 +278,7 @@ def _say(loop: Loop, dialogue: Dialogue, kind: str, text: str) -> None:
     dialogue.messages.append(user(text))
 
 
-def call_line(call: ToolCall, result: ToolResult, *, command_id: str, sent_id: str) -> dict[str, Any]:
+def call_line(call: ToolCall, result: ToolResult, command_id: str, sent_id: str, attempt: int = 1) -> dict[str, Any]:
     """Return what the record keeps of a call."""
     return {
         "command_id": command_id,
@@ -282,7 +298,7 @@ def call_line(call: ToolCall, result: ToolResult, *, command_id: str, sent_id: s
             "reason": result.decision.reason,
             "policy_version": result.decision.policy_version,
         },
-        "attempt": 1,
+        "attempt": attempt,
         "outcome": result.outcome,
         "result": result.text,
         "committed": result.committed,

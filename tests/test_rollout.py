@@ -33,6 +33,15 @@ def test_turn_without_calls_is_followed_by_a_recorded_request_to_carry_on(tmp_pa
     assert agent.prompts[1][-1] == Message("user", turns[1]["text"])
 
 
+def test_attempts_at_a_request_are_counted_until_it_goes_through_or_the_quarter_ends(tmp_path: Path) -> None:
+    look, end = ("view_portfolio", {}), ("finish_quarter", {})
+    dear, sale = ("buy_stock", {"stock": "?", "amount": 5}), ("sell_stock", {})
+    agent = Replies(say("", look, look, dear), say("", dear, sale, dear, end), say("", dear))
+    _, record = run(tmp_path, agent)
+    attempts = [call["attempt"] for line in record.of_type("turn") for call in line.get("calls", ())]
+    assert attempts[:8] == [1, 1, 1, 2, 1, 3, 1, 1]
+
+
 def test_calls_of_one_turn_run_in_order_and_those_after_finish_are_refused(tmp_path: Path) -> None:
     agent = Replies(
         say("", ("view_portfolio", {}), ("finish_quarter", {}), ("view_portfolio", {}), ("finish_quarter", {}))
