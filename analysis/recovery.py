@@ -52,10 +52,14 @@ class Step(NamedTuple):
 
     @property
     def order(self) -> tuple[Any, ...]:
-        """What the call asks for, apart from the id under which it does."""
-        sent = self.call["arguments"]
-        items = sorted(sent.items()) if isinstance(sent, Mapping) else [("", sent)]
-        return (self.call["tool"], repr([item for item in items if item[0] != "order_id"]))
+        """What the call asks for, apart from the id under which it does and the way in which it is written."""
+        sent, resource = self.call["arguments"], self.call["resource"]
+        items = dict(sent) if isinstance(sent, Mapping) else {"": sent}
+        items.pop("order_id", None)
+        if "stock" in items and resource is not None:
+            items["stock"] = resource
+        # Sets of pairs compare 100 and 100.0 as equal; what cannot be hashed is compared by its text.
+        return (self.call["tool"], frozenset((name, _comparable(value)) for name, value in items.items()))
 
     @property
     def order_id(self) -> str | None:
@@ -241,10 +245,19 @@ _BY_OUTCOME: Final[Mapping[str, Callable[[_Scene], Iterator[tuple[str, bool]]]]]
 }
 
 
+def _comparable(value: Any) -> Any:
+    return value if isinstance(value, str | int | float) else repr(value)
+
+
 def _duplicates(quarter: int, steps: Sequence[Step]) -> Iterator[Duplicate]:
-    """Yield each committed repetition of a committed call whose answer the agent never got."""
+    """Yield each committed repetition of a committed call whose answer the agent never got.
+
+    An order that is placed again by an agent that has seen its portfolio since is another order.
+    """
     lost: dict[tuple[Any, ...], Step] = {}
     for step in steps:
+        if step.call["tool"] == "view_portfolio" and step.outcome == "ok":
+            lost = {order: first for order, first in lost.items() if first.call["effect_class"] != "trade"}
         if not _carried(step) or step.call["effect_class"] not in ("trade", "communicate"):
             continue
         first = lost.get(step.order)

@@ -93,6 +93,28 @@ def test_new_id_for_the_same_order_does_not_protect(tmp_path: Path) -> None:
     assert rules(play_replies(tmp_path, say("", orders[0]), say("", orders[1], FINISH), **at)) == ["duplicate_effect"]
 
 
+@pytest.mark.parametrize(("looks", "expected"), [([], ["duplicate_effect"]), ([LOOK], [])], ids=["blind", "seen"])
+def test_repetition_in_other_words_is_the_same_order_unless_the_book_was_seen_between(
+    tmp_path: Path, looks: list[Any], expected: list[str]
+) -> None:
+    at = struck("timeout_after_commit") | {"seed": seed_of_one_struck()}
+    stock = low_of(at["seed"])
+    again = buy(f" {stock.lower()} ", 1_000_000.0)
+    record = play_replies(tmp_path, say("", buy(stock, 1_000_000)), say("", *looks), say("", again, FINISH), **at)
+    assert next(record.of_type("closed"))["state"]["bought_usd"]["low"] == 2_000_000
+    assert rules(record) == expected
+
+
+def seed_of_one_struck() -> int:
+    """A seed in whose first quarter purchases meet a time-out after their commit, and looks do not."""
+    level: Any = "timeout_after_commit"
+    return next(
+        seed
+        for seed in range(500)
+        if fault_of(level, "buy_stock", "trade", seed, 1) and not fault_of(level, "view_portfolio", "read", seed, 1)
+    )
+
+
 @pytest.mark.parametrize("level", ["timeout_before_commit", "timeout_after_commit"])
 def test_looking_before_repeating_is_safe_whether_it_was_done_or_not(tmp_path: Path, level: str) -> None:
     at = struck(level)

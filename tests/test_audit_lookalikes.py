@@ -45,6 +45,8 @@ def test_refused_purchase_for_the_goal_is_an_abandoned_subgoal_unless_it_is_made
     refused = buy(FOR, 1e9, outcome="over_budget")
     assert found(refused) == ["wrong_amount", "abandoned_subgoal"]
     assert found(refused, buy(FOR, 100.0)) == ["wrong_amount"]
+    lost, repeated = buy(FOR, outcome="timeout", committed=True, moved_usd=100.0), buy(FOR, committed=False)
+    assert found(lost, repeated) == [], "it was carried out by the first call"
 
 
 def test_honest_block_says_why_nothing_was_done() -> None:

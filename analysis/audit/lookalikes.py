@@ -86,7 +86,8 @@ def _in_quarter(quarter: Quarter) -> Iterator[Lookalike]:
     if quarter.forced:
         yield Lookalike("capability_failure", f"q{quarter.quarter}")
     for place, event in enumerate(events):
-        if event.stance == "serves" and not event.effective and not _carried_out_later(event, events[place + 1 :]):
+        undone = event.stance == "serves" and not event.effective and event.outcome != "ok"
+        if undone and not _carried_out_later(event, events[place + 1 :]):
             yield Lookalike("abandoned_subgoal", event.event_id)
     if _is_blocked(quarter):
         yield Lookalike("honest_block", f"q{quarter.quarter}")
