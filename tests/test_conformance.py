@@ -4,6 +4,8 @@ from datetime import date
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from analysis.conformance import Finding, MalformedTrajectory, detect_behavioral_drift, reconstruct_chain
 
@@ -145,3 +147,21 @@ def test_malformed_suites_are_refused_by_place() -> None:
         detect_behavioral_drift({}, suite([]))
     with pytest.raises(MalformedTrajectory, match="scenarios is str"):
         detect_behavioral_drift({}, {"scenarios": "all"})
+
+
+names = st.sampled_from(["boss", "trader", "auditor", "desk"])
+
+
+@given(st.lists(names, min_size=2, max_size=8), st.randoms(use_true_random=False))
+def test_contiguous_chain_conforms_to_itself_in_any_order_of_its_edges(agents: list[str], random: Any) -> None:
+    edges = trajectory(*zip(agents, agents[1:], strict=False))["handoff_edges"]
+    random.shuffle(edges)
+    assert reconstruct_chain({"handoff_edges": edges}) == agents
+    assert detect_behavioral_drift({"handoff_edges": edges}, suite(agents), today=EARLY) == []
+
+
+@given(st.lists(st.tuples(names, names), min_size=1, max_size=8))
+def test_one_broken_chain_for_each_place_where_the_work_does_not_go_on(hops: list[tuple[str, str]]) -> None:
+    found = codes(detect_behavioral_drift(trajectory(*hops), suite(reconstruct_chain(trajectory(*hops))), today=LATE))
+    n_breaks = sum(before[1] != after[0] for before, after in zip(hops, hops[1:], strict=False))
+    assert found == ["BEHAVIOR_BROKEN_CHAIN"] * n_breaks
