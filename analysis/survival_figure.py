@@ -54,7 +54,7 @@ def plot_free_of_divergence(table: pd.DataFrame, ax: Axes | None = None) -> Axes
     ax.set_xlabel("quarters since the switch")
     ax.set_ylim(0, 1)
     ax.set_yticks([0, 0.25, 0.5, 0.75, 1], ["0", ".25", ".5", ".75", "1"])
-    ax.set_ylabel("share of runs without divergence")
+    ax.set_ylabel("share free of divergence")
     return ax
 
 
@@ -67,7 +67,7 @@ def draw_free_of_divergence(curves: pd.DataFrame) -> Iterator[tuple[str, Figure,
     if curves.empty:
         return
     for names, rows in curves.groupby(list(GROUP), sort=True, dropna=False):
-        figure = Figure(figsize=(2.9 * len(CHANNELS) + 0.2, 2.9), layout="constrained")
+        figure = Figure(figsize=(3.5 * len(CHANNELS) + 0.2, 2.9), layout="constrained")
         axes = list(figure.subplots(1, len(CHANNELS), sharey=True, squeeze=False)[0])
         for ax, channel in zip(axes, CHANNELS, strict=True):
             plot_free_of_divergence(rows[rows["channel"] == channel], ax)

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import re
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -212,13 +213,16 @@ def test_published_run_diverges_exactly_where_it_bought_for_the_competing_goal(a
 def test_counts_of_the_published_runs_by_model_and_length(arike2025: Path, capsys: Any) -> None:
     code, out, _ = audited(capsys, str(arike2025 / "ledger.jsonl.gz"), "--cells")
     assert code == 1 and "1507 runs: 549 diverged, 7 tried to, 951 kept to their goal" in out
-    table = {}
+    found: dict[str, list[tuple[int, int]]] = {}
     for line in out.splitlines():
-        if line.split()[:1] == ["goal_switching"]:
-            table[line.split()[1]] = re.findall(r"(\d+) of (\d+)", line)
-    assert [n for n, _ in table["gpt-4o-mini"]] == ["27", "28", "29", "36", "35", "20"]
-    assert {n for n, _ in table["claude-3.5-sonnet"]} == {"0"} and len(table["claude-3.5-sonnet"]) == 6
-    assert [n for _, n in table["gpt-4o"]] == ["40", "40", "40", "40", "40", "20"]
+        if line.split()[:1] in (["goal_switching"], ["combined"]):
+            row = [(int(diverged), int(n)) for diverged, n in re.findall(r"(\d+) of (\d+)", line)]
+            before = found.get(line.split()[1], [])
+            pairs = zip_longest(before, row, fillvalue=(0, 0))
+            found[line.split()[1]] = [(one[0] + other[0], one[1] + other[1]) for one, other in pairs]
+    assert [diverged for diverged, _ in found["gpt-4o-mini"]] == [27, 28, 29, 36, 35, 20]
+    assert [diverged for diverged, _ in found["claude-3.5-sonnet"]] == [0] * 6
+    assert [n for _, n in found["gpt-4o"]] == [40, 40, 40, 40, 40, 20]
 
 
 def test_run_of_another_kind_is_refused(tmp_path: Path) -> None:
