@@ -86,7 +86,7 @@ def draw_by_length(
                 _add_points(ax, points, score)
         title = [setting, f"system goal {system_goal}", *special]
         axes[0].set_title(", ".join(title).replace("_", " ").capitalize(), loc="left")
-        add_legend(figure, axes, f"{caption}; {_sizes(rows)}")
+        add_legend(figure, axes, f"{caption}; {sizes(rows)}")
         yield Drawn(str(name), figure, rows, points, beside)
 
 
@@ -117,7 +117,7 @@ def _pressure(name: str, curves: pd.DataFrame, caption: str) -> Drawn:
             ax.set_title(f"System goal {goal}, {prompt} elicitation", loc="left")
             ax.label_outer()
     last = curves.sort_values("quarter").groupby("cell").tail(1)
-    add_legend(figure, list(grid.flat), f"{caption}; {_sizes(last)}")
+    add_legend(figure, list(grid.flat), f"{caption}; {sizes(last)}")
     return Drawn(name, figure, curves)
 
 
@@ -133,6 +133,7 @@ def save(drawn: Drawn, folder: Path) -> list[Path]:
     for ending, metadata in _FORMATS.items():
         paths.append(folder / f"{drawn.name}.{ending}")
         drawn.figure.savefig(paths[-1], metadata=metadata)
+        drawn.figure.set_layout_engine("none")  # laid out once, so that all formats are the same figure
     return paths
 
 
@@ -175,13 +176,17 @@ def _add_points(ax: Axes, runs: pd.DataFrame, score: Score) -> None:
             ax.scatter([x] * len(values), values, s=5, color=line.get_color(), alpha=0.25, linewidths=0, zorder=2)
 
 
-def _sizes(cells: pd.DataFrame) -> str:
-    """Return how many runs and trajectories stand behind the means."""
-    n = cells["n_scored" if "n_scored" in cells else "gd_actions_n"]
+def sizes(cells: pd.DataFrame) -> str:
+    """Return how many runs and trajectories stand behind the means of some cells, as captions have it."""
+    n = _n_of(cells)
     told = [f"n = {_range(n)}"]
     if "n_clusters" in cells and (cells["n_clusters"] < n).any():
         told.append(f"K = {_range(cells['n_clusters'])} trajectories")
     return ", ".join(told)
+
+
+def _n_of(cells: pd.DataFrame) -> pd.Series[Any]:
+    return cells["n_scored" if "n_scored" in cells else "gd_actions_n"]
 
 
 def _range(numbers: pd.Series[Any]) -> str:
@@ -208,15 +213,16 @@ def _figures(choice: Choice) -> Iterator[Drawn]:
     curves = curves_table(choice.pairing, choice.convention, interval=choice.interval)
     reference = reference_policies(choice.convention.name)
     switched = cells[cells["setting"].isin(SWITCHES)]
-    yield from draw_by_length(cells, _caption(choice, switched), reference, runs)
-    yield from draw_pressure(curves, _caption(choice, cells[cells["setting"] == "adversarial_pressure"]))
+    yield from draw_by_length(cells, caption_of(choice, switched), reference, runs)
+    yield from draw_pressure(curves, caption_of(choice, cells[cells["setting"] == "adversarial_pressure"]))
     yield from (Drawn(*one) for one in draw_free_of_divergence(survival_table(times_table(choice.source.runs))))
 
 
-def _caption(choice: Choice, cells: pd.DataFrame) -> str:
+def caption_of(choice: Choice, cells: pd.DataFrame) -> str:
+    """Return what a figure's small print says of the means of some cells: convention, pairing and interval."""
     pairs = f"pairs by {choice.pairing.by}" if choice.convention.needs_baseline else "no baseline"
     words = f"convention {choice.convention.name}, {pairs}; mean{{}}, 95 % interval {choice.interval}"
-    if not (cells["n_clusters"] < cells["n_scored"]).any():
+    if not (cells["n_clusters"] < _n_of(cells)).any():
         return words.format(" of runs")
     if choice.interval == "paper_wald":
         return words.format(" of runs") + ", as if runs that share a trajectory were independent"

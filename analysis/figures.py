@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal
 
@@ -48,7 +49,11 @@ STYLE: Final[dict[Any, Any]] = {
 
 _LEGEND_COLUMNS: Final = 5
 _LEGEND_ROW_INCHES: Final = 0.22
+_LEGEND_KEY_INCHES: Final = 0.42
+_LEGEND_LETTER_INCHES: Final = 0.047
 _SMALL_PRINT_INCHES: Final = 0.16
+_SMALL_PRINT_LINE_INCHES: Final = 0.11
+_SMALL_PRINT_LETTER_INCHES: Final = 0.046
 _DODGE_OCTAVES: Final = 0.05
 """Neighbouring models are drawn this far apart on an axis of doublings, so that their intervals can be told apart."""
 
@@ -159,9 +164,12 @@ def add_legend(figure: Figure, axes: Sequence[Axes], small_print: str = "") -> N
     for ax in axes:
         handles, labels = ax.get_legend_handles_labels()
         entries |= dict(zip(labels, handles, strict=True))
-    height = figure.get_figheight()
-    strip = _SMALL_PRINT_INCHES / height if small_print else 0.0
-    n_rows = -(-len(entries) // _LEGEND_COLUMNS)
+    width, height = figure.get_size_inches()
+    lines = textwrap.wrap(small_print, max(20, int(width / _SMALL_PRINT_LETTER_INCHES)))
+    strip = (_SMALL_PRINT_INCHES + _SMALL_PRINT_LINE_INCHES * (len(lines) - 1)) / height if lines else 0.0
+    entry_inches = _LEGEND_KEY_INCHES + _LEGEND_LETTER_INCHES * max(map(len, entries), default=0)
+    n_columns = max(1, min(len(entries), _LEGEND_COLUMNS, int(width / entry_inches)))
+    n_rows = -(-len(entries) // n_columns)
     bottom = strip + n_rows * _LEGEND_ROW_INCHES / height
     figure.set_layout_engine("constrained", rect=(0, bottom, 1, 1 - bottom))
     figure.legend(
@@ -169,12 +177,12 @@ def add_legend(figure: Figure, axes: Sequence[Axes], small_print: str = "") -> N
         list(entries),
         loc="lower center",
         bbox_to_anchor=(0.5, strip),
-        ncols=min(len(entries), _LEGEND_COLUMNS),
+        ncols=n_columns,
         frameon=False,
         borderaxespad=0.1,
     )
-    if small_print:
-        figure.text(0.995, strip / 2, small_print, fontsize=6, color="#6E6E6E", ha="right", va="center")
+    if lines:
+        figure.text(0.995, strip / 2, "\n".join(lines), fontsize=6, color="#6E6E6E", ha="right", va="center")
 
 
 def _muted(styles: Mapping[str, ModelStyle]) -> dict[str, ModelStyle]:

@@ -20,6 +20,11 @@ MODELS: Final = {"4o": "gpt-4o", "4omini": "gpt-4o-mini", "haiku": "claude-3.5-h
 HISTORIES: Final = {"": "own", "dots": "repeated_token", "portfolio_complexity": "none"}
 """Published name of an ablation -> the history; another name is the history as it stands."""
 
+UNDER_PRESSURE: Final = ("repeated_token", "random_sentences", "random_strings")
+"""Histories whose published runs were all under pressure after the switch, though no folder's name says so: their
+briefings carry news, mails and requests (395 of 395 shared runs of the repeated token). What they are held against is
+the combined setting."""
+
 COMBINED: Final = "distractions"
 """Published name of the combined setting where it is filed as an ablation."""
 
@@ -72,8 +77,9 @@ def _run(published: PublishedRun) -> Run:
 
 def _cell(published: PublishedRun) -> Cell:
     ablation = (published.ablation or "").replace("-", "_")
-    setting: Setting = "combined" if ablation == COMBINED else published.setting
     history = "own" if ablation == COMBINED else HISTORIES.get(ablation, ablation)
+    is_pressed = ablation == COMBINED or history in UNDER_PRESSURE
+    setting: Setting = "combined" if is_pressed else published.setting
     switches = published.n_instrumental_named > 0
     if history == "own" and published.conditioned_on not in (None, published.model):
         history = "borrowed"

@@ -26,7 +26,8 @@ PriceOf = Callable[[Mapping[str, Any]], Price | None]
 """From the model in a record's header to its price, for turns whose cost was unknown when they were taken."""
 
 _NOTED: Final = (b"run", b"branched", b"opened", b"turn", b"interview", b"closed", b"ended")
-_START: Final = re.compile(rb'\{"type":"(\w+)","seq":(\d+),"time":"([^"]+)"')
+_START: Final = re.compile(rb'\{"type":"(\w+)","seq":(\d+),"time":(?:"([^"]+)"|null)')
+"""How every line begins; an imported run has no times."""
 
 
 def unknown_price(model: Mapping[str, Any]) -> Price | None:
@@ -103,7 +104,7 @@ class Glance:
         found = _START.match(raw)
         if not found or int(found[2]) != self._n_lines or found[1].decode() not in LINE_TYPES:
             raise RecordError(f"{self.path}, line {self._n_lines + 1}: not a line of a record, or out of order")
-        kind, time = found[1], found[3].decode()
+        kind, time = found[1], (found[3] or b"").decode()
         if kind in (b"run", b"resumed"):
             self._played_s, self._began = self.played_s, time
         self._newest = time
@@ -140,7 +141,7 @@ class Glance:
     def _note_turn(self, line: Mapping[str, Any]) -> None:
         usage = _usage(line["usage"])
         self.n_model_turns += 1
-        self.latency_s += line["latency_s"]
+        self.latency_s += line["latency_s"] or 0.0
         self._count(usage)
         if usage is not None:
             at, tokens = line["quarter"] + line["turn"] / 1000, usage.context_tokens

@@ -250,10 +250,10 @@ def test_the_published_figures_are_drawn_with_all_their_panels(arike2025, tmp_pa
     out = tmp_path / "figures"
     assert main(["figures", str(arike2025 / "ledger.jsonl.gz"), "--convention", "reference", "--out", str(out)]) == 0
     assert sorted(path.stem for path in out.glob("*.png")) == [
+        "free_of_divergence-combined-emissions-repeated_token",
         "free_of_divergence-goal_switching-emissions",
-        "free_of_divergence-goal_switching-emissions-repeated_token",
+        "length-combined-emissions-repeated_token",
         "length-goal_switching-emissions",
-        "length-goal_switching-emissions-repeated_token",
         "pressure",
     ]
     pressure = pd.read_csv(out / "pressure.csv")

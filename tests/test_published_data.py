@@ -97,14 +97,16 @@ def rows_of(out: Path, kind: str) -> dict[str, dict[str, str]]:
 
 
 def in_common(run: PublishedRun) -> PublishedRun:
-    """The run without what the ledger leaves out: returns of positions in quarters without calls."""
+    """The run without what the ledger leaves out: returns of positions in quarters without calls, and pressure."""
     quarters = (
         quarter
         if quarter.calls is not None
         else replace(quarter, books=replace(quarter.books, returns_pct_per_year={}))
         for quarter in run.quarters
     )
-    return replace(run, quarters=tuple(quarters))
+    # The ledger has no briefings, so it cannot tell that runs of the repeated token were under pressure.
+    setting = "combined" if run.ablation == "dots" else run.setting
+    return replace(run, quarters=tuple(quarters), setting=setting)
 
 
 def imported_beside_ledger(out: Path, ledger: Path) -> Iterator[tuple[PublishedRun, PublishedRun]]:

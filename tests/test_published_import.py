@@ -425,6 +425,14 @@ def test_a_model_or_a_name_that_does_not_fit_is_told(clone):
     assert rows_of(out, "name_mismatch")[0]["detail"] == "the checkpoint is of run 2 with 30 finished quarters"
 
 
+def test_briefings_without_pressure_where_the_cell_has_some_are_told(clone):
+    write_checkpoint(clone, checkpoint(), cell=PRESSURE)
+    write_checkpoint(clone, checkpoint(), cell=BASELINE)
+    _, out = imported(clone)
+    (row,) = rows_of(out, "pressure_differs")
+    assert (row["cell"], row["detail"]) == (PRESSURE, "in 0 quarters; the cell is adversarial_pressure")
+
+
 def test_an_ending_that_is_not_known_is_told(clone):
     assert one_row(clone, "unknown_ablation", switched(), cell=f"{SWITCH}_new-idea")["detail"] == "new-idea"
 

@@ -11,15 +11,15 @@ from analysis.published.names import parse_folder, parse_path
 FORMS = {
     "env_profit_16_steps_4o_on_4o": ("goal_switching", "emissions", None, 16, "4o", "4o", "own"),
     "env_profit_2_steps_haiku_on_haiku_dots": (
-        *("goal_switching", "emissions", None, 2, "haiku", "haiku"),
+        *("combined", "emissions", None, 2, "haiku", "haiku"),
         "repeated_token",
     ),
     "env_profit_4_steps_sonnet_on_sonnet_random-strings": (
-        *("goal_switching", "emissions", None, 4, "sonnet", "sonnet"),
+        *("combined", "emissions", None, 4, "sonnet", "sonnet"),
         "random_strings",
     ),
     "env_profit_8_steps_4omini_on_4omini_random-sentences": (
-        *("goal_switching", "emissions", None, 8, "4omini", "4omini"),
+        *("combined", "emissions", None, 8, "4omini", "4omini"),
         "random_sentences",
     ),
     "env_profit_64_steps_4o_on_4o_portfolio-complexity": (

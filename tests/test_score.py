@@ -171,8 +171,8 @@ def test_published_names_become_the_words_of_the_project(tmp_path):
 @pytest.mark.parametrize(
     ("setting", "history", "factor"),
     [
-        ("ablation_dots", "repeated_token", "goal_switching"),
-        ("ablation_random-sentences", "random_sentences", "goal_switching"),
+        ("ablation_dots", "repeated_token", "combined"),
+        ("ablation_random-sentences", "random_sentences", "combined"),
         ("ablation_portfolio-complexity", "none", "goal_switching"),
         ("ablation_something_new", "something_new", "goal_switching"),
         ("ablation_distractions", "own", "combined"),

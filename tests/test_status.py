@@ -110,6 +110,15 @@ def test_damaged_record_has_failed_and_is_named(tmp_path: Path) -> None:
     assert len(status.cells) == 2
 
 
+def test_imported_record_without_times_and_latencies_is_done(tmp_path: Path) -> None:
+    sweep_runs(tmp_path, plan("adherent", Treatment("baseline", n_evaluation=2)))
+    for path in tmp_path.rglob("seed-*.jsonl"):
+        lines = [json.loads(line) for line in path.read_text().splitlines()]
+        bare = [line | {"time": None} | ({"latency_s": None} if "latency_s" in line else {}) for line in lines]
+        path.write_text("".join(json.dumps(line, separators=(",", ":")) + "\n" for line in bare))
+    assert {state for cell in only(tmp_path).cells.values() for state in cell.states} == {"done"}
+
+
 def test_record_without_a_whole_line_has_not_begun(tmp_path: Path) -> None:
     runs = plan("adherent", PRESSURE, seeds=[1])
     sweep_runs(tmp_path, runs)

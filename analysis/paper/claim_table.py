@@ -71,12 +71,22 @@ def render_markdown(claims: pd.DataFrame, source: str) -> str:
     ]
     for _, rows in claims.groupby("name", sort=False):
         first = rows.iloc[0]
-        others = "; ".join(f"{_variant(row)}: {row['holds']}" for _, row in rows.iloc[1:].iterrows())
+        others = _elsewhere(first["holds"], rows.iloc[1:])
         note = "; ".join(text for text in (first["method"], first["note"]) if text)
         holds = first["holds"] if first["convention"] == "any" else f"{first['holds']} ({_variant(first)})"
         cells = [first["statement"], first["published"], first["ours"], holds, others, first["n"], note]
         lines.append("| " + " | ".join(str(cell).replace("|", "/") for cell in cells) + " |")
     return "\n".join([*lines, ""])
+
+
+def _elsewhere(holds: str, others: pd.DataFrame) -> str:
+    """Return what the other variants say: the same in all, or each that says something else."""
+    if others.empty:
+        return ""
+    different = others[others["holds"] != holds]
+    if different.empty:
+        return "the same"
+    return "; ".join(f"{_variant(row)}: {row['holds']}" for _, row in different.iterrows())
 
 
 def render_terminal(claims: pd.DataFrame) -> str:

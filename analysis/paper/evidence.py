@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
+import numpy as np
 import pandas as pd
 
 from analysis.paper.variants import Variant
@@ -17,6 +18,16 @@ MODELS: Final = ("gpt-4o", "gpt-4o-mini", "claude-3.5-sonnet", "claude-3.5-haiku
 """The four models of the paper."""
 MINI, SONNET, HAIKU = MODELS[1:]
 SWITCHES: Final = ("goal_switching", "combined")
+N_PUBLISHED: Final = 3163
+"""Runs in the paper's public repository."""
+
+_LEVELS: Final = ("run_id", "cell", "model", "setting", "system_goal", "elicitation", "history", "conditioned_on")
+_COLUMNS: Final = (*_LEVELS, "n_instrumental", "cluster", "outcome", "gd_actions", "gd_inaction")
+
+
+def narrowed(runs: pd.DataFrame) -> pd.DataFrame:
+    """Return the columns that statements are about, their words as plain objects: dozens of filters run over them."""
+    return runs[list(_COLUMNS)].astype(dict.fromkeys((*_LEVELS, "cluster", "outcome"), object))
 
 
 @dataclass(frozen=True)
@@ -33,12 +44,18 @@ class Evidence:
     tokens: pd.DataFrame = field(default_factory=pd.DataFrame)
     """Rows of `analysis.paper.tokens.token_table`."""
 
+    @property
+    def complete(self) -> bool:
+        """Whether these are all of the paper's runs, so that what they lack was never there."""
+        return self.variant.pairing in ("position", "run") and len(self.runs) >= N_PUBLISHED
+
     def of(self, **levels: object) -> pd.DataFrame:
         """Return the runs at given levels of columns; a tuple allows any of its values."""
-        kept = self.runs
+        kept = np.ones(len(self.runs), bool)
         for name, level in levels.items():
-            kept = kept[kept[name].isin(level if isinstance(level, tuple) else (level,))]
-        return kept
+            column = self.runs[name]
+            kept &= column.isin(level).to_numpy() if isinstance(level, tuple) else (column == level).to_numpy(bool)
+        return self.runs[kept]
 
     def means(self, score: str, by: Sequence[str], **levels: object) -> pd.Series[float]:
         """Return the mean over runs of a score by columns, where any run has one."""

@@ -5,9 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import Final
 
-from analysis.paper.evidence import HAIKU, SWITCHES, Evidence, Finding, Statement, number, verdict
+from analysis.paper.evidence import HAIKU, N_PUBLISHED, SWITCHES, Evidence, Finding, Statement, number, verdict
 
-_N_PUBLISHED: Final = 3163
 _N_DEAD: Final = 128
 _CLOSE: Final = 0.01
 
@@ -42,8 +41,8 @@ def _before_pressure(evidence: Evidence, *, model: str, weak: float, strong: flo
 def _dead(evidence: Evidence) -> Finding:
     n, n_dead = len(evidence.runs), int((evidence.runs["outcome"] == "provider_error").sum())
     ours = f"{n_dead} of {n:,}"
-    if n < _N_PUBLISHED:
-        return Finding(ours, "runs missing", n, "count of runs", f"missing: {_N_PUBLISHED - n:,} runs")
+    if n < N_PUBLISHED:
+        return Finding(ours, "runs missing", n, "count of runs", f"missing: {N_PUBLISHED - n:,} runs")
     return Finding(ours, verdict(n_dead == _N_DEAD), n, "count of runs")
 
 

@@ -8,48 +8,56 @@ from typing import Final
 import pandas as pd
 
 from analysis.paper.evidence import HAIKU, MINI, MODELS, SONNET, SWITCHES, Evidence, Finding, Statement, number, verdict
-from analysis.stats.association import pearson_test
+from analysis.stats.association import pearson_interval, pearson_test
 
 SCORES: Final = ("gd_actions", "gd_inaction")
 _SLACK: Final = 1e-9
 _CELL: Final = ["setting", "model", "n_instrumental"]
 
 
-def against_original(evidence: Evidence, history: str) -> pd.DataFrame:
+def against_original(evidence: Evidence, history: str, models: tuple[str, ...] = MODELS) -> pd.DataFrame:
     """Return one row a model, phase length and score: the mean with a history, that of the original, and n of both.
 
-    Columns: setting, model, n_instrumental, score, ablated, original, n_ablated, n_original. Lengths that only one side
-    has are left out.
+    Columns: setting, model, n_instrumental, score, ablated, original, n_ablated, n_original, original_setting. Lengths
+    that only one side has are left out. A model whose original in the same setting is not there at all is held against
+    its original without pressure, which decides nothing: pressure and history then differ.
     """
-    ablated = evidence.of(history=history, setting=SWITCHES, model=MODELS)
-    original = evidence.of(history="own", setting=SWITCHES, model=MODELS)
+    ablated = evidence.of(history=history, setting=SWITCHES, model=models)
+    original = evidence.of(history="own", setting=SWITCHES, model=models)
     there = {tuple(key): rows for key, rows in original.groupby(_CELL)}
+    known = {key[:2] for key in there}
     rows = []
     for key, members in ablated.groupby(_CELL):
+        setting, *rest = key
+        beside_setting = setting if (setting, rest[0]) in known else "goal_switching"
+        originals = there.get((beside_setting, *rest), members[:0])
         for score in SCORES:
-            here = members[score].dropna().to_numpy()
-            beside = there[tuple(key)][score].dropna().to_numpy() if tuple(key) in there else here[:0]
+            here, beside = (side[score].dropna().to_numpy() for side in (members, originals))
             if len(here) and len(beside):
                 rows.append(
                     dict(zip(_CELL, key, strict=True))
                     | {"score": score, "ablated": float(here.mean()), "original": float(beside.mean())}
-                    | {"n_ablated": len(here), "n_original": len(beside)}
+                    | {"n_ablated": len(here), "n_original": len(beside), "original_setting": beside_setting}
                 )
     return pd.DataFrame(rows)
 
 
-def correlations(evidence: Evidence, history: str) -> pd.DataFrame:
+def correlations(evidence: Evidence, history: str, models: tuple[str, ...] = MODELS) -> pd.DataFrame:
     """Return one row a setting, model and score: Pearson's r of a history with the original over phase lengths.
 
-    Columns: history, setting, model, score, r, p, method, n (lengths).
+    Columns: history, setting, original_setting, model, score, r, r_low, r_high, p, method, n (lengths), note.
     """
-    table = against_original(evidence, history)
+    table = against_original(evidence, history, models)
     rows = []
     if len(table):
-        for (setting, model, score), members in table.groupby(["setting", "model", "score"]):
-            test = pearson_test(members["original"].to_numpy(), members["ablated"].to_numpy())
-            named = {"history": history, "setting": setting, "model": model, "score": score}
-            rows.append(named | {"r": test.statistic, "p": test.p, "method": test.method, "n": test.n})
+        levels = ["setting", "original_setting", "model", "score"]
+        for key, members in table.groupby(levels):
+            sides = members["original"].to_numpy(), members["ablated"].to_numpy()
+            test, interval = pearson_test(*sides), pearson_interval(*sides)
+            named = {"history": history} | dict(zip(levels, key, strict=True))
+            found = {"r": test.statistic, "r_low": interval.low, "r_high": interval.high, "p": test.p}
+            told = {"method": f"{test.method}; interval {interval.method}", "n": test.n, "note": interval.reason}
+            rows.append(named | found | told)
     return pd.DataFrame(rows)
 
 
@@ -62,7 +70,11 @@ def _below_original(evidence: Evidence) -> Finding:
     told = [f"{row.model} {row.score} {row.n_instrumental}" for row in others.itertuples()]
     ours = f"above in {len(above)} of {len(table)}, {len(others)} of them not Haiku's inaction"
     n = int(table.drop_duplicates(_CELL)["n_ablated"].sum())
-    return Finding(ours, verdict(others.empty), n, "means by model, length and score", "above: " + ", ".join(told))
+    method = "means by model, length and score"
+    if (table["setting"] != table["original_setting"]).any():
+        note = "missing: the original in the combined setting; this is against the one without pressure"
+        return Finding(ours, "runs missing", n, method, note)
+    return Finding(ours, verdict(others.empty), n, method, "above: " + ", ".join(told))
 
 
 def _more_support(evidence: Evidence) -> Finding:
@@ -77,6 +89,8 @@ def _more_support(evidence: Evidence) -> Finding:
 
 def _correlated(evidence: Evidence, *, significant: bool) -> Finding:
     table = correlations(evidence, "random_sentences")
+    if len(table):
+        table = table[table["setting"] == table["original_setting"]]
     if table.empty or set(MODELS) - set(table["model"]) or table["n"].max() < 3:
         return Finding.missing("random sentences for all four models and at least three lengths")
     known = table.dropna(subset="r")
@@ -107,7 +121,7 @@ def _borrowed(evidence: Evidence, *, model: str, parent: str, steadier: bool) ->
 
 def _portfolio(evidence: Evidence) -> Finding:
     table = against_original(evidence, "none")
-    if table.empty or set(MODELS) - set(table["model"]):
+    if table.empty or (set(MODELS) - set(table["model"]) and not evidence.complete):
         return Finding.missing("emptied history for all four models")
     ablated, original = float(table["ablated"].mean()), float(table["original"].mean())
     ours = f"{number(ablated)}, original {number(original)}"

@@ -1,23 +1,23 @@
-"""Owns the drawing of the paper's figures: one function a kind, from tables to a figure with its table beside."""
+"""Owns the drawing of the paper's curves: one function a kind, from tables to a figure with its table beside."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator
 
 from analysis.conventions import one_convention
-from analysis.draw import Drawn
-from analysis.figures import Score, add_legend, plot_by_length, plot_by_quarter
+from analysis.draw import Drawn, sizes
+from analysis.figures import SCORE_LABELS, Score, add_legend, plot_by_length, plot_by_quarter
 from analysis.palette import styles_of
+from analysis.paper.charts import draw_correlations, draw_stated, draw_tokens
 from analysis.paper.presets import Kind, Preset
 
-STATED_COLOURS: Final = {"system": "#BBBBBB", "hybrid": "#F0E442", "competing": "#CC79A7"}
-_CLASSES: Final = {1: "system", 2: "hybrid", 3: "competing"}
 _SCORES: Final[tuple[Score, ...]] = ("gd_actions", "gd_inaction", "retained_frac")
 
 
@@ -31,7 +31,8 @@ class Tables:
     """Rows of runs with the column ``stated``, 1 to 3."""
     tokens: pd.DataFrame
     correlations: pd.DataFrame
-    caption: str
+    caption: Callable[[pd.DataFrame], str]
+    """What the small print says of some cells: convention, pairing and interval."""
     reference: pd.DataFrame | None = None
     """Scripted agents between which a policy that never sells lies."""
     behind: Tables | None = None
@@ -48,10 +49,10 @@ def draw(preset: Preset, tables: Tables) -> Drawn | None:
 
 
 def _by_quarter(preset: Preset, tables: Tables) -> Drawn | None:
-    curves = _chosen(preset, tables.curves)
+    curves = preset.select(tables.curves)
     if curves.empty:
         return None
-    behind = pd.DataFrame() if tables.behind is None else _chosen(preset, tables.behind.curves)
+    behind = pd.DataFrame() if tables.behind is None else preset.select(tables.behind.curves)
     one_convention(curves, *([] if behind.empty else [behind]))
     goals = [goal for goal in ("profit", "emissions") if (curves["system_goal"] == goal).any()]
     prompts = [prompt for prompt in ("weak", "strong") if (curves["elicitation"] == prompt).any()]
@@ -60,129 +61,66 @@ def _by_quarter(preset: Preset, tables: Tables) -> Drawn | None:
     for goal, row in zip(goals, grid, strict=True):
         for prompt, ax in zip(prompts, row, strict=True):
             for table, muted in ((behind, True), (curves, False)):
-                panel = table if table.empty else _at(table, system_goal=goal, elicitation=prompt)
+                panel = _at(table, system_goal=goal, elicitation=prompt)
                 if len(panel):
                     plot_by_quarter(panel, ax, muted=muted)
             ax.set_title(f"System goal {goal}, {prompt} elicitation", loc="left")
             ax.label_outer()
-    add_legend(figure, list(grid.flat), tables.caption)
-    return Drawn(preset.name, figure, _joined(curves, behind))
+    last = curves.sort_values("quarter").groupby("cell").tail(1)
+    add_legend(figure, list(grid.flat), f"{tables.caption(last)}; {sizes(last)}")
+    return Drawn(preset.name, figure, _joined(front=curves, behind=behind))
 
 
 def _by_length(preset: Preset, tables: Tables) -> Drawn | None:
-    cells = _chosen(preset, tables.cells)
-    cells = cells[cells["n_scored"] > 0]
+    cells = preset.select(tables.cells)
+    cells = cells[cells["n_scored"] > 0] if len(cells) else cells
     if cells.empty:
         return None
-    behind = pd.DataFrame() if tables.behind is None else _chosen(preset, tables.behind.cells)
+    behind = pd.DataFrame() if tables.behind is None else preset.select(tables.behind.cells)
+    behind = behind[behind["n_scored"] > 0] if len(behind) else behind
     one_convention(cells, *([] if behind.empty else [behind]))
-    panels = list(
-        cells.groupby(["setting", "system_goal", "conditioned_on"] if _borrows(preset) else _SPLIT, sort=True)
-    )
-    panels = [(key, rows) for key, group in panels for rows in _unique(group)]
+    original = _original(preset, tables.cells, cells)
+    split = [*_SPLIT, "conditioned_on"] if _borrows(preset) else _SPLIT
+    panels = [(key, rows) for key, group in cells.groupby(split, sort=True) for rows in _unique(group)]
     scores = [score for score in _SCORES if cells[score].notna().any()]
-    figure = Figure(figsize=(2.5 * len(scores) + 0.2, 2.4 * len(panels) + 0.6), layout="constrained")
+    size = (2.5 * len(scores) + 0.2, (2.2 if len(panels) < 3 else 1.8) * len(panels) + 0.8)
+    figure = Figure(figsize=size, layout="constrained")
     grid = figure.subplots(len(panels), len(scores), sharey=True, squeeze=False)
     for (key, rows), axes in zip(panels, grid, strict=True):
-        goal = str(key[1])
+        levels = dict(zip(split, key, strict=True))
+        beside = _at(original, setting=key[0], system_goal=key[1], model=tuple(rows["model"]))
+        band = None if "own" not in preset.histories or tables.reference is None else tables.reference
         for ax, score in zip(axes, scores, strict=True):
-            under = behind if behind.empty else _at(behind, setting=key[0], system_goal=goal)
-            if _borrows(preset) and len(under):
-                under = _at(under, conditioned_on=key[2])
-            for part in [] if under.empty else _unique(under):
+            for part in _unique(_at(behind, **levels)):
                 plot_by_length(part, ax, score=score, muted=True)
-            band = tables.reference if "own" in preset.histories and score != "retained_frac" else None
-            plot_by_length(rows, ax, score=score, reference=None if band is None else _at(band, system_goal=goal))
-            ax.tick_params(labelleft=ax is axes[0])
-        on = f", on {key[2]}" if _borrows(preset) else ""
-        axes[0].set_title(f"{preset.title}: {str(key[0]).replace('_', ' ')}, system goal {goal}{on}", loc="left")
-    add_legend(figure, list(grid.flat), tables.caption)
-    return Drawn(preset.name, figure, _joined(cells, behind))
+            plot_original(beside, ax, score)
+            held = None if band is None or score == "retained_frac" else _at(band, system_goal=key[1])
+            plot_by_length(rows, ax, score=score, reference=held)
+            ax.label_outer()
+            ax.set_ylabel(SCORE_LABELS[score])
+            ax.set_title(" ", loc="left")
+        # Wider than its panel: the blank ones beside it keep the row's height, and it does not push them away.
+        axes[0].set_title(_title(preset, *map(str, key)), loc="left").set_in_layout(False)
+    _share_lengths(list(grid.flat), [*cells["n_instrumental"], *(behind["n_instrumental"] if len(behind) else ())])
+    dashed = f"; dashed: own history{', without pressure' if 'bare' in original else ''}" if len(original) else ""
+    add_legend(figure, list(grid.flat), f"{tables.caption(cells)}; {sizes(cells)}{dashed}")
+    return Drawn(preset.name, figure, _joined(front=cells, behind=behind, original=original))
 
 
-def plot_stated(table: pd.DataFrame, ax: Axes) -> Axes:
-    """Draw the shares of stated goals as stacked bars, one a phase length.
+def plot_original(table: pd.DataFrame, ax: Axes, score: Score) -> Axes:
+    """Draw what models did on their own history as dashed lines in their colours, behind what they did on another.
 
     Args:
-        table: one row a length: n_instrumental, and the shares ``system``, ``hybrid`` and ``competing``.
+        table: rows of `analysis.cell_table.cells_table`; one a model and length, or nothing is drawn of the model.
         ax: where to draw.
+        score: the column to draw.
     """
-    places = [str(length) for length in table["n_instrumental"]]
-    bottom = pd.Series(0.0, index=table.index)
-    for name, colour in STATED_COLOURS.items():
-        ax.bar(places, table[name], bottom=bottom, color=colour, width=0.75, label=f"states the {name} goal")
-        bottom = bottom + table[name]
-    ax.set_ylim(0, 1)
-    ax.set_xlabel("instrumental phase (quarters)")
-    ax.set_ylabel("share of runs")
+    for model, style in (styles_of(table["model"]) if len(table) else {}).items():
+        rows = table[table["model"] == model].sort_values("n_instrumental")
+        if not rows["n_instrumental"].duplicated().any():
+            x, y = rows["n_instrumental"], rows[score]
+            ax.plot(x, y, color=style.colour, linewidth=0.9, linestyle=(0, (3, 2)), alpha=0.6, zorder=1.5)
     return ax
-
-
-def _stated(preset: Preset, tables: Tables) -> Drawn | None:
-    runs = _chosen(preset, tables.stated)
-    if runs.empty:
-        return None
-    rows = []
-    for key, members in runs.groupby(["setting", "model", "n_instrumental"], sort=True):
-        shares = {name: float((members["stated"] == place).mean()) for place, name in _CLASSES.items()}
-        rows.append(dict(zip(("setting", "model", "n_instrumental"), key, strict=True)) | shares | {"n": len(members)})
-    table = pd.DataFrame(rows)
-    panels = [
-        (setting, model, part)
-        for setting, of_setting in table.groupby("setting")
-        for model in styles_of(of_setting["model"])
-        if len(part := of_setting[of_setting["model"] == model])
-    ]
-    figure = Figure(figsize=(2.2 * len(panels) + 0.3, 2.7), layout="constrained")
-    axes = list(figure.subplots(1, len(panels), sharey=True, squeeze=False)[0])
-    for ax, (setting, model, part) in zip(axes, panels, strict=True):
-        plot_stated(part, ax).set_title(
-            f"{styles_of([model])[model].label}, {str(setting).replace('_', ' ')}", loc="left"
-        )
-    add_legend(figure, axes, f"{int(table['n'].sum())} runs with a label")
-    return Drawn(preset.name, figure, table)
-
-
-def _tokens(preset: Preset, tables: Tables) -> Drawn | None:
-    table = tables.tokens
-    if table.empty:
-        return None
-    figure = Figure(figsize=(3.8, 3.0), layout="constrained")
-    ax = figure.subplots()
-    for model, style in styles_of(table["model"]).items():
-        rows = table[table["model"] == model]
-        ours = rows.dropna(subset="tokens")
-        ax.plot(rows["n_instrumental"], rows["paper"], color=style.colour, linestyle=":", linewidth=1)
-        ax.plot(
-            ours["n_instrumental"], ours["tokens"], style.marker, color=style.colour, label=style.label, markersize=4
-        )
-    ax.set_xscale("log", base=2)
-    ax.set_yscale("log")
-    ax.set_xlabel("instrumental phase (quarters)")
-    ax.set_ylabel("tokens")
-    add_legend(figure, [ax], "points: these runs; dotted: the paper's table")
-    return Drawn(preset.name, figure, table)
-
-
-def _correlations(preset: Preset, tables: Tables) -> Drawn | None:
-    table = tables.correlations
-    if table.empty or table["r"].isna().all():
-        return None
-    known = table.dropna(subset="r").reset_index(drop=True)
-    figure = Figure(figsize=(4.6, 0.24 * len(known) + 1.2), layout="constrained")
-    ax = figure.subplots()
-    styles = styles_of(known["model"])
-    for model, style in styles.items():
-        rows = known[known["model"] == model]
-        ax.plot(rows["r"], rows.index, style.marker, color=style.colour, label=style.label, markersize=5)
-    words = zip(known["history"].astype(str), known["score"].astype(str), known["n"], strict=True)
-    names = [f"{history.replace('_', ' ')}, {score[3:]}, {n} lengths" for history, score, n in words]
-    ax.set_yticks(range(len(known)), names)
-    ax.axvline(0, color="#8A8A8A", linewidth=0.8)
-    ax.set_xlim(-1.05, 1.05)
-    ax.set_xlabel("Pearson's r with the original, over phase lengths")
-    add_legend(figure, [ax], "description only: an offset does not show in r")
-    return Drawn(preset.name, figure, table)
 
 
 _SPLIT: Final = ["setting", "system_goal"]
@@ -190,14 +128,40 @@ _SPLIT: Final = ["setting", "system_goal"]
 _KINDS: Final[Mapping[Kind, Callable[[Preset, Tables], Drawn | None]]] = {
     "quarters": _by_quarter,
     "lengths": _by_length,
-    "stated": _stated,
-    "tokens": _tokens,
-    "correlations": _correlations,
+    "stated": lambda preset, tables: draw_stated(preset.name, preset.select(tables.stated)),
+    "tokens": lambda preset, tables: draw_tokens(preset.name, tables.tokens),
+    "correlations": lambda preset, tables: draw_correlations(preset.name, tables.correlations),
 }
 
 
-def _chosen(preset: Preset, table: pd.DataFrame) -> pd.DataFrame:
-    return table if table.empty else preset.select(table)
+def _original(preset: Preset, every: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFrame:
+    """Return the cells in which the same models went on from their own history, at the lengths of the figure.
+
+    Where there are none under pressure, those without stand in, marked by the column ``bare``.
+    """
+    if "own" in preset.histories:
+        return pd.DataFrame()
+    levels = {name: tuple(cells[name]) for name in ("setting", "system_goal", "model", "n_instrumental")}
+    own = _at(every, history="own", **levels)
+    if own.empty:
+        own = _at(every, history="own", **levels | {"setting": "goal_switching"}).assign(setting="combined", bare=True)
+    return own[own["n_scored"] > 0]
+
+
+def _title(preset: Preset, setting: str, goal: str, on: str = "") -> str:
+    words = [preset.title, setting.replace("_", " "), f"system goal {goal}"]
+    if preset.title.lower() == words[1]:
+        del words[1]
+    return ", ".join([*words, f"on {styles_of([on])[on].label}'s"] if on else words)
+
+
+def _share_lengths(axes: Sequence[Axes], lengths: Sequence[int]) -> None:
+    """Give all panels one axis of lengths, so that they can be compared, and nothing lies beside one."""
+    marked = sorted({int(length) for length in lengths})
+    for ax in axes:
+        ax.xaxis.set_major_locator(FixedLocator(marked))
+        ax.set_xticks(marked, [str(length) for length in marked])
+        ax.set_xlim(marked[0] / 1.25, marked[-1] * 1.25)
 
 
 def _borrows(preset: Preset) -> bool:
@@ -205,20 +169,25 @@ def _borrows(preset: Preset) -> bool:
 
 
 def _at(table: pd.DataFrame, **levels: Any) -> pd.DataFrame:
+    if table.empty:
+        return table
     for name, level in levels.items():
-        table = table[table[name] == level]
+        table = table[table[name].isin(level if isinstance(level, tuple) else (level,))]
     return table
 
 
 def _unique(cells: pd.DataFrame) -> list[pd.DataFrame]:
     """Split cells so that one model has one row a length: by further factors, where runs differ in more."""
+    if cells.empty:
+        return []
     if not cells.duplicated(["model", "n_instrumental"]).any():
         return [cells]
     return [rows for _, rows in cells.groupby("factors", sort=True)]
 
 
-def _joined(front: pd.DataFrame, behind: pd.DataFrame) -> pd.DataFrame:
-    """Return both tables with a column that says which is drawn how."""
-    if behind.empty:
+def _joined(*, front: pd.DataFrame, **others: pd.DataFrame) -> pd.DataFrame:
+    """Return all tables with a column that says which is drawn how."""
+    named = {"front": front} | {name: table for name, table in others.items() if len(table)}
+    if len(named) == 1:
         return front
-    return pd.concat([front.assign(drawn="front"), behind.assign(drawn="behind")], ignore_index=True)
+    return pd.concat([table.assign(drawn=name) for name, table in named.items()], ignore_index=True)

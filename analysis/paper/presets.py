@@ -25,6 +25,8 @@ class Preset:
 
     def select(self, table: pd.DataFrame) -> pd.DataFrame:
         """Return the rows of a table of cells, runs or curves that the figure shows."""
+        if table.empty:
+            return table
         kept = table["setting"].isin(self.settings)
         return table[kept & table["history"].isin(self.histories)] if self.histories else table[kept]
 
@@ -42,7 +44,7 @@ PRESETS: Final = (
         ("adversarial_pressure",),
     ),
     Preset("goal_switching", "Goal switching", "lengths", _MEANS, ("goal_switching",), ("own",)),
-    Preset("combined", "Goal switching under pressure", "lengths", _MEANS, ("combined",), ("own",)),
+    Preset("combined", "Combined", "lengths", _MEANS, ("combined",), ("own",)),
     Preset("repeated_token", "History: a repeated token", "lengths", _AGAINST, _BOTH, ("repeated_token",)),
     Preset("random_sentences", "History: random sentences", "lengths", _AGAINST, _BOTH, ("random_sentences",)),
     Preset("random_strings", "History: random strings", "lengths", _AGAINST, _BOTH, ("random_strings",)),

@@ -13,7 +13,7 @@ from analysis.published.inert import CheckpointError
 from analysis.published.messages import normalise
 from analysis.published.names import CellName, FileName
 from analysis.published.phases import Phase, phase_of
-from analysis.published.quarters import Talks, Turn, split
+from analysis.published.quarters import Talk, Talks, Turn, split
 from apex_env.scenario import Scenario
 
 CLUSTER_QUARTERS: Final = 2
@@ -161,6 +161,31 @@ def cluster_of(run: ImportedRun) -> str:
         return run.name.run_id
     digest = trajectory_of(run)[:CLUSTER_QUARTERS][-1]
     return f"trajectory/{cell.system_goal}-{cell.conditioned_on}-{run.phase.phase_seed}-{digest[:12]}"
+
+
+def n_characters_of(run: ImportedRun) -> tuple[int, int] | None:
+    """Return the characters of the instrumental phase and of the whole conversation, system prompt included in both.
+
+    None where the model was not shown its own phase turn by turn.
+    """
+    talks = run.talks
+    if talks.known_from > 1:
+        return None
+    by_quarter = {t: _n_characters(talk) for t, talk in talks.quarters.items()}
+    prompt = len(run.system_prompt or "")
+    phase = sum(n for t, n in by_quarter.items() if t <= run.n_instrumental)
+    return prompt + phase, prompt + sum(by_quarter.values())
+
+
+def _n_characters(talk: Talk) -> int:
+    n = len(talk.briefing or "")
+    for turn in talk.turns:
+        n += len(turn.text)
+        for sent in turn.calls:
+            given = sent.call.arguments
+            n += len(sent.call.name) + len(given if isinstance(given, str) else json.dumps(given))
+            n += len(sent.result or "")
+    return n
 
 
 def _scenario(cell: CellName, run: int, phase: Phase, n_quarters: int) -> Scenario:

@@ -47,6 +47,8 @@ class Facts:
     outcomes: Mapping[str, int]
     """Calls by outcome; those whose arguments are no JSON at all are `unparseable_arguments`."""
     booked_by_listing_usd: tuple[float, ...]
+    n_pressed: int
+    """Quarters of the evaluation whose briefing carries mails or requests."""
     missing_keys: tuple[str, ...]
     has_system_prompt: bool
     n_other_system_prompts: int
@@ -87,6 +89,7 @@ def facts_of(run: ImportedRun) -> Facts:
         forced_quarters=tuple(q.books.quarter for q in told if q.books.forced and q.books.quarter not in dead),
         outcomes=dict(outcomes),
         booked_by_listing_usd=tuple(usd for quarter in told for usd in quarter.booked_by_listing_usd),
+        n_pressed=sum(q.talk is not None and q.talk.pressed for q in run.evaluation),
         missing_keys=run.missing_keys,
         has_system_prompt=run.system_prompt is not None,
         n_other_system_prompts=len(run.other_system_prompts),

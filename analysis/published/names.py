@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Final
 
-from analysis.ledger_source import BASELINES_OF_PRESSURE, BASELINES_OF_SWITCHES, COMBINED, HISTORIES
+from analysis.ledger_source import BASELINES_OF_PRESSURE, BASELINES_OF_SWITCHES, COMBINED, HISTORIES, UNDER_PRESSURE
 from analysis.published.inert import CheckpointError
 from apex_env.goals import Elicitation, GoalId
 from apex_env.scenario import Setting
@@ -51,8 +51,7 @@ class CellName:
     def history(self) -> str:
         """What the model sees of the instrumental phase; an ablation that is not known keeps its name."""
         if self.ablation is not None:
-            word = self.ablation.replace("-", "_")
-            return HISTORIES.get(word, word)
+            return _history(self.ablation)
         return "borrowed" if self.conditioned_on not in (None, self.model) else "own"
 
     @property
@@ -136,11 +135,17 @@ def parse_folder(root: str, folder: str) -> CellName:
     )
 
 
+def _history(ablation: str) -> str:
+    word = ablation.replace("-", "_")
+    return HISTORIES.get(word, word)
+
+
 def _setting(folder: str, suffixes: list[str], *, switches: bool) -> tuple[Setting, Elicitation | None]:
     if switches:
         if {"baseline", "elicit"} & set(suffixes):
             raise CheckpointError("misnamed", f"folder name {folder!r}: a switch is no baseline and has no elicitation")
-        return ("combined" if COMBINED in suffixes else "goal_switching"), None
+        is_pressed = COMBINED in suffixes or any(_history(suffix) in UNDER_PRESSURE for suffix in suffixes)
+        return ("combined" if is_pressed else "goal_switching"), None
     match suffixes:
         case []:
             return "adversarial_pressure", "weak"

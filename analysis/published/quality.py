@@ -41,6 +41,7 @@ KINDS: Final = {
     "booked_by_listing": "sales of low stocks that were booked as high, since they were no longer listed",
     "market_disagrees": "quarters with another income, listing or closure than the market's rule gives",
     "books_disagree": "quarters whose replay does not give the checkpoint's books",
+    "pressure_differs": "the briefings carry pressure and the cell has none, or the other way round",
     "model_mismatch": "the checkpoint names another model than the folder",
     "name_mismatch": "the file's name has another run number or length than the checkpoint",
     "unknown_ablation": "folder names with an ending that is not known, kept as the name of the history",
@@ -168,6 +169,9 @@ def _of_contents(run: Facts) -> Iterator[tuple[str, int, str]]:
         yield "market_disagrees", len(run.strange_market), f"quarters {_spans(run.strange_market)}"
     if run.disagreements:
         yield "books_disagree", len(run.disagreements), run.disagreements[0]
+    is_known = run.known_from <= run.n_quarters and len(run.lost_briefings) < run.n_evaluation
+    if is_known and (run.n_pressed > 0) != (cell.setting in ("adversarial_pressure", "combined")):
+        yield "pressure_differs", run.n_pressed, f"in {run.n_pressed} quarters; the cell is {cell.setting}"
     if _short_name(run.model_id) != cell.model:
         yield "model_mismatch", 1, f"the checkpoint names {run.model_id}"
     if cell.ablation is not None and cell.ablation not in ABLATIONS:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from analysis.ledger_source import MODELS, N_AFTER_SWITCH, N_WITHOUT_SWITCH
-from analysis.published.convert import ImportedRun, cluster_of, trajectory_of
+from analysis.published.convert import ImportedRun, cluster_of, n_characters_of, trajectory_of
 from analysis.published.story import Line, Story
 from apex_env.firm import NAME, VERSION
 from experiments.environments import scenario_to_json
@@ -17,7 +17,7 @@ from experiments.treatment import ModelConfig, Treatment, as_plain
 
 SOURCE: Final = "arike2025"
 """Name of the published data in headers, experiments and commands."""
-IMPORTER: Final = 1
+IMPORTER: Final = 2
 """Version of what is written here; records of the same checkpoint and version are the same bytes."""
 
 PAPER_IDS: Final[Mapping[str, str]] = {
@@ -111,6 +111,7 @@ def _treatment(run: ImportedRun) -> dict[str, Any]:
 
 def _published(run: ImportedRun) -> dict[str, Any]:
     cell = run.name.cell
+    n_phase_characters, n_characters = n_characters_of(run) or (None, None)
     return {
         "source": SOURCE,
         "root": cell.root,
@@ -130,6 +131,8 @@ def _published(run: ImportedRun) -> dict[str, Any]:
         "n_dead_evaluation": run.n_dead_evaluation,
         "trajectory_sha256": trajectory_of(run)[-1] if run.n_instrumental else None,
         "n_tokens": run.n_tokens,
+        "n_characters": n_characters,
+        "n_phase_characters": n_phase_characters,
         "message_forms": list(run.message_forms),
         "missing_keys": list(run.missing_keys),
         "other_system_prompts": list(run.other_system_prompts),
