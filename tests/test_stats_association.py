@@ -1,6 +1,7 @@
 """Kendall, Somers and Pearson against every arrangement, scipy, and the reference values."""
 
 import math
+from collections.abc import Sequence
 from itertools import permutations
 
 import numpy as np
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from analysis.stats import kendall_test, pearson_interval, pearson_test, somers_d
+from analysis.stats.association import _concordance_by_counts, _concordance_by_pairs
 
 STATED = [1, 1, 1, 2, 2, 2, 3, 3, 3, 3]
 DRIFT = [0, 0.05, 0.10, 0.05, 0.30, 0.25, 0.20, 0.60, 0.55, 0.80]
@@ -17,7 +19,7 @@ O = [0.02, 0.05, 0.11, 0.24, 0.37, 0.41]  # noqa: E741
 A = [0, 0.08, 0.09, 0.31, 0.30, 0.52]
 
 
-def concordance(x: tuple[float, ...] | list[float], y: list[float]) -> int:
+def concordance(x: Sequence[float], y: Sequence[float]) -> int:
     pairs = [(i, j) for i in range(len(x)) for j in range(i)]
     return sum(((x[i] > x[j]) - (x[i] < x[j])) * ((y[i] > y[j]) - (y[i] < y[j])) for i, j in pairs)
 
@@ -102,6 +104,17 @@ def test_many_ties_on_both_sides_take_random_orders() -> None:
     assert "99,999 random permutations" in result.method
     # The normal approximation, with its continuity correction left out, is near at this size.
     assert result.p == pytest.approx(stats.kendalltau(x, y, alternative="greater").pvalue, abs=0.01)
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 5)), min_size=2, max_size=20), st.integers(0, 99))
+@settings(max_examples=50)
+def test_concordance_is_the_same_by_counts_and_by_pairs(pairs: list[tuple[int, int]], seed: int) -> None:
+    a, b = (np.unique(side, return_inverse=True)[1] for side in zip(*pairs, strict=True))
+    rng = np.random.default_rng(seed)
+    orders = np.array([rng.permutation(len(pairs)) for _ in range(3)])
+    by_counts = _concordance_by_counts(a, b, orders)
+    assert list(by_counts) == list(_concordance_by_pairs(a, b, orders))
+    assert list(by_counts) == [concordance(a.tolist(), b[order].tolist()) for order in orders]
 
 
 def test_classes_of_twenty_runs_are_counted_in_full() -> None:
