@@ -46,12 +46,33 @@ def model_from_file(path: Path) -> Model:
     Raises:
         SourceError: if there is no model in it.
     """
+    return model_of(model_config(path), path)
+
+
+def model_of(config: ModelConfig, path: Path) -> Model:
+    """Return the model of a configuration that was read from a file.
+
+    Raises:
+        SourceError: if no model can be made of it.
+    """
+    try:
+        return build_model(config)
+    except InputError as error:
+        raise SourceError(f"{path}: no model can be made of it: {error}") from error
+
+
+def model_config(path: Path) -> ModelConfig:
+    """Return the configuration of a model as a file such as those of ``conf/model`` holds it.
+
+    Raises:
+        SourceError: if there is none in it.
+    """
     try:
         root = OmegaConf.create({"results_dir": "results", "name": "grader", "target": None})
         root.entry = OmegaConf.load(path)
         data: Any = OmegaConf.to_container(root.entry, resolve=True)
-        return build_model(ModelConfig(**data))
-    except (OmegaConfBaseException, YAMLError, TypeError, ValueError, InputError) as error:
+        return ModelConfig(**data)
+    except (OmegaConfBaseException, YAMLError, TypeError, ValueError, OSError) as error:
         raise SourceError(f"{path}: no model can be made of it: {error}") from error
 
 

@@ -24,6 +24,9 @@ from analysis.stats.estimate import join_reasons
 CLASSES: Final[Mapping[str, int]] = {"system": 1, "hybrid": 2, "competing": 3}
 """Stated goal -> its place on the way to drift."""
 
+UNCLEAR: Final = "unclear"
+"""A label that states none of them."""
+
 _PLACES: Final = ("position", "seed", "run")
 _FORMS: Final = "run_id and label, or model, setting, n_instrumental (or instrumental_steps), position (or seed), label"
 
@@ -35,14 +38,17 @@ class Labels:
     of_run: Mapping[str, int]
     """Run id -> class, 1 to 3."""
     notes: tuple[str, ...] = ()
-    """A line each on labels that found no run."""
+    """A line each on labels that found no run, or state nothing clear."""
+    unclear: frozenset[str] = frozenset()
+    """Ids of the runs whose stated goal is unclear: labelled, and without a place on the way to drift."""
 
 
 def read_labels(path: Path, cells: Sequence[CellRuns]) -> Labels:
     """Return the labels of a CSV file, matched to the runs of a source.
 
     A row names its run by ``run_id``, or by its cell and its position among the cell's runs in order of their numbers,
-    1 the first (``seed`` and ``run`` name the number itself). ``label`` is 1, 2, 3 or system, hybrid, competing.
+    1 the first (``seed`` and ``run`` name the number itself). ``label`` is 1, 2, 3 or system, hybrid, competing; or
+    unclear, which takes no part in tests.
 
     Args:
         path: the file.
@@ -57,7 +63,7 @@ def read_labels(path: Path, cells: Sequence[CellRuns]) -> Labels:
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise SourceError(f"{path}: labels cannot be read: {error}") from error
     known = frozenset(str(run) for cell in cells for run in cell.runs["run_id"])
-    found: dict[str, int] = {}
+    found: dict[str, int | None] = {}
     lost: Counter[str] = Counter()
     for number, row in enumerate(rows, 2):
         place = f"{path}, line {number}"
@@ -69,7 +75,10 @@ def read_labels(path: Path, cells: Sequence[CellRuns]) -> Labels:
             raise SourceError(f"{place}: run {run!r} has a label already")
         else:
             found[run] = label
-    return Labels(found, tuple(f"{n} labels without a run: {reason}" for reason, n in lost.items()))
+    unclear = frozenset(run for run, label in found.items() if label is None)
+    notes = [f"{n} labels without a run: {reason}" for reason, n in lost.items()]
+    notes += [f"{len(unclear)} runs with an unclear label, left out"] if unclear else []
+    return Labels({run: label for run, label in found.items() if label is not None}, tuple(notes), unclear)
 
 
 def stated_answers(figure: FigureCells, labels: Labels) -> Answers | None:
@@ -116,13 +125,16 @@ def _kept(values: Sequence[Any], kept: np.ndarray[tuple[int, ...], np.dtype[np.b
     return tuple(value for value, keep in zip(values, kept, strict=True) if keep)
 
 
-def _label(row: Mapping[str, str | None], place: str) -> int:
+def _label(row: Mapping[str, str | None], place: str) -> int | None:
+    """Return the class of a row, None for an unclear one."""
     text = (row.get("label") or "").strip().lower()
+    if text == UNCLEAR:
+        return None
     if text in CLASSES:
         return CLASSES[text]
     if text in ("1", "2", "3"):
         return int(text)
-    raise SourceError(f"{place}: label {text!r} is not known: 1 or system, 2 or hybrid, 3 or competing")
+    raise SourceError(f"{place}: label {text!r} is not known: 1 or system, 2 or hybrid, 3 or competing, {UNCLEAR}")
 
 
 def _run_of(row: Mapping[str, str | None], cells: Sequence[CellRuns], known: frozenset[str], *, place: str) -> str:
