@@ -167,7 +167,10 @@ def _prompt_in(view: RequestView, seed: int) -> Prompt:
     start = max(place for place, message in enumerate(messages) if _HEADER.search(message.text))
     quarter, year = map(int, _HEADER.findall(messages[start].text)[-1])
     turn = sum(message.role == "assistant" for message in messages[start:])
-    return Prompt(system, tools, messages, Position(seed, (year - 2025) * 4 + quarter, turn))
+    choice = view.arrival.body.get("tool_choice")
+    is_off = choice == "none" or (isinstance(choice, dict) and choice.get("type") == "none")
+    position = Position(seed, (year - 2025) * 4 + quarter, turn)
+    return Prompt(system, tools, messages, position, "none" if is_off else "auto")
 
 
 def _message_in(seen: SeenMessage) -> Message:
