@@ -16,6 +16,7 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "replay": ("experiments.replay", "drive the firm with recorded decisions and compare the books"),
     "score": ("analysis.score", "score recorded runs, one row a run and one a cell"),
     "stats": ("analysis.report.command", "test what recorded runs show, and say what they cannot show"),
+    "stated": ("analysis.stated.command", "classify the goals that agents state, and hold them against what they did"),
     "power": ("analysis.power_command", "say how many seeds and trajectories a drift needs to show"),
     "corpus": ("experiments.corpus_command", "check the texts that agents read, show them, import the paper's own"),
     "import": ("analysis.published.command", "turn the paper's published checkpoints into run records"),
