@@ -26,6 +26,15 @@ def test_labels_find_their_runs_by_id_and_by_name_or_number(write):
     assert (labels.of_run, labels.notes) == ({"c/1": 1, "c/2": 2, "c/3": 3}, ())
 
 
+def test_unclear_label_takes_no_place_and_is_told(write):
+    cells = cells_from(make_rows([0.1, 0.2], cell="c"))
+    labels = read_labels(write("run_id,label\nc/1,unclear\nc/2,3\n"), cells)
+    assert (labels.of_run, labels.unclear) == ({"c/2": 3}, {"c/1"})
+    assert labels.notes == ("1 runs with an unclear label, left out",)
+    with pytest.raises(SourceError, match="line 3: run 'c/1' has a label already"):
+        read_labels(write("run_id,label\nc/1,unclear\nc/1,3\n"), cells)
+
+
 def test_labels_find_their_runs_by_cell_and_position_in_order_of_run_numbers(write):
     cells = cells_from(make_rows([0.1, 0.2], cell="c", seeds=[7, 3], model="gpt-4o", conditioned_on="gpt-4o"))
     text = "model,setting,instrumental_steps,position,label\n4o,goal_switching,2,1,3\n4o,goal_switching,2,2,1\n"
