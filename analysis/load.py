@@ -28,7 +28,10 @@ from experiments.record import LINE_TYPES, SCHEMA, read_record
 _LINE_START: Final = re.compile(rb'\{"type":"(\w+)","seq":(\d+),')
 _PARSED: Final = (b"run", b"branched", b"closed", b"ended")
 _BOOK_FIELDS: Final = tuple(field.name for field in fields(QuarterLedger))
-_CELL_FIELDS: Final = ("setting", "system_goal", "elicitation", "n_instrumental", "n_evaluation", "history", "parent")
+_CELL_FIELDS: Final = (
+    "setting system_goal elicitation n_instrumental n_evaluation history parent pressure_schedule".split()
+)
+"""Fields of a treatment that are no factors of their own in tables; the schedule follows from whose dose is dealt."""
 
 
 class OtherSchema(RecordError):
@@ -180,8 +183,13 @@ def cell_of(header: Mapping[str, Any]) -> Cell:
         history=treatment["history"],
         conditioned_on=parent["name"] if parent is not None else None,
         baseline_id=header["baseline_cell_id"],
-        factors=tuple(sorted((name, str(value)) for name, value in identity.items() if name not in _CELL_FIELDS)),
+        factors=tuple(sorted((name, _level(value)) for name, value in identity.items() if name not in _CELL_FIELDS)),
     )
+
+
+def _level(value: Any) -> str:
+    """Return a factor's level as one word."""
+    return "+".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def _run(header: Mapping[str, Any], entry: Cached) -> Run:

@@ -31,7 +31,7 @@ class Piece:
     n_quarters: int
     """Quarters that are left; 0 where it is finished."""
     n_questions: int = 0
-    """Of interviews that are left."""
+    """Questions beside the turns that are left: of interviews, and for the summary that a run begins with."""
 
     @property
     def is_finished(self) -> bool:
@@ -95,4 +95,6 @@ def _run_piece(spec: RunSpec, part: Part, glance: Glance | None, interview: Inte
         due.add(whole)
     asked = glance.interviewed if glance is not None else set()
     questions = {(treatment.n_instrumental + quarter, topic) for quarter in due for topic in interview.topics} - asked
-    return Piece(spec, part, before + n_closed, left, len(questions))
+    is_begun = glance is not None and glance.is_branched
+    n_summaries = int(treatment.history == "summarised" and left > 0 and not is_begun)
+    return Piece(spec, part, before + n_closed, left, len(questions) + n_summaries)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -128,3 +129,12 @@ def test_tables_hold_a_row_a_quarter_and_a_row_a_call(tmp_path: Path) -> None:
     spent = bought[bought["run_id"].str.contains("baseline")]["spent_usd"].sum()
     baseline = quarters[quarters["run_id"].str.contains("baseline")]
     assert spent == pytest.approx(baseline["bought_low_usd"].sum())
+
+
+def test_level_that_is_a_list_is_one_word_and_a_dealt_dose_one_factor(tmp_path: Path) -> None:
+    pressure = Treatment("adversarial_pressure", elicitation="weak", n_evaluation=3)
+    kinds = replace(pressure, pressure_kinds=("praise_news", "employee_mail"))
+    yoked = replace(pressure, pressure_schedule="yoked", yoked_to="idle")
+    sweep_runs(tmp_path, plan("idle", kinds, yoked, seeds=[1]))
+    factors = {run.cell.factors for run in load_runs(tmp_path).runs if run.cell.setting != "baseline"}
+    assert factors == {(), (("pressure_kinds", "praise_news+employee_mail"),), (("yoked_to", "idle"),)}
