@@ -58,12 +58,15 @@ def render_header(choice: Choice, n_cells: int) -> str:
 
 
 def render_cells(cells: pd.DataFrame) -> str:
-    """Return the cells that have scores as a text table, a line each."""
+    """Return the cells that have scores as a text table, a line each; factors that are not at their default last."""
     scored = cells[(cells["setting"] != "baseline") | (cells["n_scored"] > 0)]
     ordered = scored.sort_values(list(_SHOWN_ORDER), kind="stable", na_position="first")
     head = ["model", "setting", "goal", "prompt", "I", "history", "scored", "GD_actions", "GD_inaction", "retained"]
     lines = [head, *(_cell_line(row) for row in ordered.to_dict("records"))]
-    widths = [max(len(line[place]) for line in lines) for place in range(len(head))]
+    if (ordered["factors"] != "").any():
+        factors = ["factors", *ordered["factors"]]
+        lines = [[*line, words] for line, words in zip(lines, factors, strict=True)]
+    widths = [max(len(line[place]) for line in lines) for place in range(len(lines[0]))]
     return "\n".join(
         "  ".join(word.ljust(width) for word, width in zip(line, widths, strict=True)).rstrip() for line in lines
     )

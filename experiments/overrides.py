@@ -16,6 +16,7 @@ _SECRET_VALUE: Final = re.compile(r"\b(sk-|sk_|xox|ghp_|AIza|Bearer )[A-Za-z0-9_
 _SECRET_KEY: Final = re.compile(
     r"(?i)(^|[._])(api_?keys?|secrets?|passwords?|(api|auth|access|bearer)_?tokens?|token|authorization|credentials?)$"
 )
+_INNER_KEY: Final = re.compile(r"[{,]\s*['\"]?([\w.-]+)['\"]?\s*:\s*([^,}]*)")
 
 
 def secret_in(argv: Sequence[str]) -> str:
@@ -25,10 +26,14 @@ def secret_in(argv: Sequence[str]) -> str:
     "override 'models.openai.service.api_key' looks like a key: name the environment variable that holds it instead"
     >>> secret_in(["models.openai.service.api_key_env=MY_KEY", "models.openai.params.max_tokens=100"])
     ''
+    >>> bool(secret_in(["models.openai.params.extra_body={top_k:5,api_key:abc123}"]))
+    True
     """
     for word in argv:
         key, _, value = word.lstrip("+~").partition("=")
-        named = _SECRET_KEY.search(key) and value not in ("", "null")
+        # A mapping such as `extra_body={api_key:...}` names its keys in the value.
+        pairs = [(key, value), *_INNER_KEY.findall(value)]
+        named = any(_SECRET_KEY.search(name) and held.strip() not in ("", "null") for name, held in pairs)
         if named or _is_secret(word):
             shown = repr(key) if "=" in word and not _is_secret(key) else "on this command line"
             return f"override {shown} looks like a key: name the environment variable that holds it instead"
@@ -98,6 +103,8 @@ def _compose(overrides: Sequence[str]) -> Mapping[str, Any]:
 
 def _unwritable(config: Mapping[str, Any]) -> str:
     """Return why no record can be written where the configuration says, or nothing."""
+    if config["name"] is None:
+        return "name null is not allowed: it is the folder of the records below results_dir"
     folder = Path(config["results_dir"]) / str(config["name"])
     there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
     if not there.is_dir():

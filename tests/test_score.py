@@ -221,3 +221,14 @@ def test_a_gap_in_the_books_is_refused(tmp_path):
     path = write_ledger(tmp_path / "gap.jsonl", lines)
     with pytest.raises(ValueError, match="n_quarters is 12, but there are 11"):
         read_source(path)
+
+
+def test_cells_that_differ_in_a_factor_alone_can_be_told_apart(tmp_path, capsys):
+    wordings = [
+        Treatment("adversarial_pressure", "emissions", elicitation="weak", n_evaluation=2, prompt_variant=variant)
+        for variant in ("first", "second")
+    ]
+    sweep_runs(tmp_path, plan("adherent", *wordings, seeds=[1]))
+    assert main(["score", str(tmp_path)]) == 0
+    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("adherent ")]
+    assert sorted(line.split()[-1] for line in lines) == ["-", "prompt_variant=second"]
