@@ -22,7 +22,16 @@ def figure_name(cell: Mapping[str, Any]) -> str:
     >>> figure_name({"setting": "combined", "system_goal": "profit", "history": "none", "factors": "rules=published"})
     'length-combined-profit-none-rules_published'
     """
-    return re.sub(r"[^\w.-]+", "-", "-".join(figure_words(cell)).replace("=", "_")).strip("-")
+    return file_stem("-".join(figure_words(cell)))
+
+
+def file_stem(words: str) -> str:
+    """Return words as the stem of a file.
+
+    >>> file_stem("pressure_kinds=praise_news+employee_mail")
+    'pressure_kinds_praise_news-employee_mail'
+    """
+    return re.sub(r"[^\w.-]+", "-", words.replace("=", "_")).strip("-")
 
 
 def figure_words(cell: Mapping[str, Any]) -> list[str]:

@@ -155,10 +155,9 @@ def test_cfg_prints_the_configuration_and_plays_nothing(tmp_path: Path) -> None:
     assert not list(tmp_path.rglob("*.jsonl"))
 
 
-@pytest.mark.parametrize("name", EXPERIMENTS)
-def test_every_experiment_plays_short(name: str, tmp_path: Path) -> None:
-    done = apex("run", f"experiment={name}", f"results_dir={tmp_path}", "seeds=1", "n_phases=1", "trial=2")
+def test_experiment_plays_from_the_command_line(tmp_path: Path) -> None:
+    done = apex("run", "experiment=smoke", f"results_dir={tmp_path}")
     assert done.returncode == 0, done.stderr
-    loaded = load_runs(next(tmp_path.iterdir()))
-    assert loaded.runs
+    loaded = load_runs(tmp_path / "smoke")
+    assert f"{len(loaded.runs)} runs of smoke: {len(loaded.runs)} completed" in done.stdout
     assert all(run.outcome == "completed" for run in loaded.runs)

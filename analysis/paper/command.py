@@ -21,7 +21,7 @@ from analysis.paper.claim_table import claims_table, render_markdown, render_ter
 from analysis.paper.evidence import LENGTHS, Evidence, narrowed
 from analysis.paper.of_goals import PAPER_TOKENS
 from analysis.paper.of_histories import correlations
-from analysis.paper.panels import Tables, draw
+from analysis.paper.panels import Tables, draw_levels
 from analysis.paper.presets import PRESETS
 from analysis.paper.tokens import token_table
 from analysis.paper.variants import Variant, render_side_by_side, scored, side_by_side, variants_for
@@ -139,12 +139,12 @@ def _draw_all(tables: Tables, out: Path) -> int:
     n_drawn = 0
     with mpl.rc_context(STYLE):
         for preset in PRESETS:
-            drawn = draw(preset, tables)
-            if drawn is None:
+            n_before = n_drawn
+            for drawn in draw_levels(preset, tables):
+                n_drawn += 1
+                print(f"{drawn.name}: {save(drawn, out)[1]}, its table beside it; primary analysis: {preset.primary}")
+            if n_drawn == n_before:
                 print(f"{preset.name}: not drawn, the runs are missing")
-                continue
-            n_drawn += 1
-            print(f"{preset.name}: {save(drawn, out)[1]}, its table beside it; primary analysis: {preset.primary}")
     return n_drawn
 
 

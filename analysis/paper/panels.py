@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import pandas as pd
@@ -13,6 +13,7 @@ from matplotlib.ticker import FixedLocator
 
 from analysis.conventions import one_convention
 from analysis.draw import Drawn, sizes
+from analysis.figure_names import file_stem
 from analysis.figures import SCORE_LABELS, Score, add_legend, plot_by_length, plot_by_quarter
 from analysis.palette import styles_of
 from analysis.paper.charts import draw_correlations, draw_stated, draw_tokens
@@ -38,6 +39,17 @@ class Tables:
     behind: Tables | None = None
     """Published results that are drawn behind these, muted."""
 
+    @property
+    def factors(self) -> list[str]:
+        """Levels of further factors in which runs differ, the plain one first."""
+        return sorted({str(level) for table in (self.cells, self.curves) if len(table) for level in table["factors"]})
+
+    def at(self, factors: str) -> Tables:
+        """Return the tables of one level of further factors; what is drawn behind stays."""
+        tables = (_at(table, factors=factors) for table in (self.cells, self.curves, self.stated))
+        cells, curves, stated = tables
+        return replace(self, cells=cells, curves=curves, stated=stated)
+
 
 def draw(preset: Preset, tables: Tables) -> Drawn | None:
     """Return a figure of the paper, or None where no run of it is there.
@@ -46,6 +58,25 @@ def draw(preset: Preset, tables: Tables) -> Drawn | None:
         ValueError: if what is drawn behind is of another convention.
     """
     return _KINDS[preset.kind](preset, tables)
+
+
+def draw_levels(preset: Preset, tables: Tables) -> Iterator[Drawn]:
+    """Yield a figure of the paper for each level of further factors in which runs of it are there.
+
+    Names and titles leave out what all runs share, such as the rules of published ones.
+
+    Raises:
+        ValueError: if what is drawn behind is of another convention.
+    """
+    levels = tables.factors if preset.settings else []
+    shared = set.intersection(*(set(level.split()) for level in levels)) if levels else set()
+    parts = [(level, tables.at(level)) for level in levels] or [("", tables)]
+    for level, part in parts:
+        words = [word for word in level.split() if word not in shared]
+        name, title = "-".join([preset.name, *map(file_stem, words)]), ", ".join([preset.title, *words])
+        drawn = draw(replace(preset, name=name, title=title), part)
+        if drawn is not None:
+            yield drawn
 
 
 def _by_quarter(preset: Preset, tables: Tables) -> Drawn | None:

@@ -49,6 +49,7 @@ PRESETS: Final = (
     Preset("random_sentences", "History: random sentences", "lengths", _AGAINST, _BOTH, ("random_sentences",)),
     Preset("random_strings", "History: random strings", "lengths", _AGAINST, _BOTH, ("random_strings",)),
     Preset("emptied_history", "History emptied, portfolio kept", "lengths", _AGAINST, _BOTH, ("none",)),
+    Preset("summarised", "History: the model's own summary", "lengths", _AGAINST, _BOTH, ("summarised",)),
     Preset("borrowed_history", "History of another model", "lengths", _AGAINST, _BOTH, ("borrowed",)),
     Preset(
         "stated_goals", "Stated goals", "stated", "stated goal against drift, Kendall's tau-b, exact", _BOTH, ("own",)
