@@ -105,6 +105,7 @@ def parent_cut(record: Record, quarter: int) -> Cut:
         raise RecordError(
             f"{record.path}: no parent at quarter {quarter}: the history was replaced, the run is {known}"
         )
+    sha256 = record.sha256_up_to_close(quarter)
     messages: list[Message] = []
     forecasts: dict[str, float] = {}
     state: Mapping[str, Any] = {}
@@ -122,7 +123,7 @@ def parent_cut(record: Record, quarter: int) -> Cut:
     return Cut(
         run_id=record.header["run_id"],
         quarter=quarter,
-        sha256=record.sha256_up_to_close(quarter),
+        sha256=sha256,
         messages=tuple(messages),
         opening=Opening(
             books=QuarterLedger.from_json(state),

@@ -8,7 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
-from apex_env.firm import ApexFirm
+from apex_env.firm import NAME, VERSION, ApexFirm
 from apex_env.prompts import system_prompt
 from apex_env.texts import Corpus
 from experiments.contexts import misfit
@@ -71,9 +71,14 @@ def read_parent(path: Path) -> Parent:
         InputError: if there is no such record, or it is neither an imported run nor a shared phase.
     """
     record = read_record(path)
-    if not is_imported(record) and not record.header["is_phase"]:
+    if not is_imported(record) and not record.header.get("is_phase"):
         raise InputError(f"parent {path} is no parent: an imported published run or a shared phase is expected")
-    return Parent(record)
+    parent = Parent(record)
+    try:
+        _check_header(parent)
+    except (KeyError, TypeError, ValueError) as error:
+        raise InputError(f"parent {path}, line 1: not the header of a run of this firm: {error!r}") from error
+    return parent
 
 
 def lent_records(treatments: Iterable[Treatment], corpus: Corpus) -> tuple[list[Treatment], dict[Treatment, Lent]]:
@@ -94,6 +99,17 @@ def lent_records(treatments: Iterable[Treatment], corpus: Corpus) -> tuple[list[
     return named, lent
 
 
+def _check_header(parent: Parent) -> None:
+    """Read all that is needed of a parent's header, so that what is missing shows here."""
+    header = parent.record.header
+    name, version = header["environment"]["name"], header["environment"]["version"]
+    if name != NAME or (version != VERSION and not is_imported(parent.record)):
+        raise ValueError(f"environment {name} {version}, not {NAME} {VERSION}")
+    _ = parent.run_id, parent.model, parent.phase_seed, header["cluster_id"], dict(_phase_of(parent.record))
+    if not is_imported(parent.record):
+        scenario_from_json(header["scenario"])
+
+
 def _parent_record(parent: Parent, treatment: Treatment, corpus: Corpus) -> ParentRecord:
     """Return what names a parent in the runs of a treatment that go on from it."""
     _check_phase(parent, treatment, corpus)
@@ -112,7 +128,10 @@ def cut_at(path: Path, quarter: int, corpus: Corpus) -> Cut:
     """
     record = read_record(path)
     if is_imported(record):
-        return parent_cut(record, quarter)
+        try:
+            return parent_cut(record, quarter)
+        except (KeyError, TypeError) as error:
+            raise InputError(f"{path}: not the record of an imported run: {error!r}") from error
     last = max((line["quarter"] for line in record.of_type("closed")), default=0)
     if quarter > last:
         raise InputError(f"{path}: no parent at quarter {quarter}: its instrumental phase has {last} quarters")

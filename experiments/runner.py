@@ -186,6 +186,8 @@ async def _begin(job: Job, writer: RecordWriter, dialogue: Dialogue) -> ApexFirm
         check_same_run(writer.existing, spec)
     if cut is None or opening is None:
         return firm
+    if spec.treatment.history == "summarised":
+        _check_fits(job, firm, cut.messages)
     recipe = await make_recipe(
         spec.treatment.history, cut, seed=spec.seed, corpus=firm.corpus, ask=_asker(job, firm, cut)
     )

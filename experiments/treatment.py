@@ -30,7 +30,8 @@ N_EVALUATION_AFTER_SWITCH: Final = 10
 N_EVALUATION_WITHOUT_SWITCH: Final = 30
 
 EVALUATION_ONLY: Final = frozenset(
-    "setting n_instrumental n_evaluation history parent pressure_schedule pressure_kinds yoked_to switch_notice".split()
+    "setting n_instrumental n_evaluation history parent portfolio pressure_schedule pressure_kinds yoked_to "
+    "switch_notice reminder_every".split()
 )
 """Fields that nothing depends on before the instrumental phase ends; phases are shared across them."""
 

@@ -259,16 +259,17 @@ class Small:
     name = "small"
 
     async def complete(self, prompt: Prompt) -> Completion:
-        if prompt.position.period > 4:
+        if prompt.position.period > 4 or prompt.tool_use == "none":
             raise AssertionError("asked although the history does not fit")
         return await build_model(scripted("adherent")).complete(prompt)
 
 
-def test_history_that_the_context_cannot_hold_is_refused_before_the_first_call(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", ["own", "summarised", "random_sentences", "repeated_token", "random_strings"])
+def test_history_that_the_context_cannot_hold_is_refused_before_the_first_call(kind: History, tmp_path: Path) -> None:
     from dataclasses import replace
 
     small = replace(scripted("adherent"), service={"context_tokens": 500})
-    treatment = Treatment("goal_switching", n_instrumental=4, n_evaluation=3)
+    treatment = Treatment("goal_switching", n_instrumental=4, n_evaluation=3, history=kind)
     runs = [run for run in plan(small, treatment, seeds=[1], n_phases=1) if run.treatment.switches]
     report = sweep_runs(tmp_path, runs, build_model=lambda _: Small())
     assert report.outcomes == {"context_limit": 1}

@@ -24,7 +24,7 @@ from experiments.record import Record, read_record
 from experiments.runner import record_path
 from experiments.tokens import count_messages
 from experiments.treatment import RunSpec, Treatment
-from tests.path import content, plan, record_of, scripted, sweep_runs
+from tests.path import content, edit_line, plan, record_of, scripted, sweep_runs
 from tests.test_config import configuration
 from tests.test_imported import CELL, parent_value, write_parent
 
@@ -200,6 +200,82 @@ def test_run_that_is_no_phase_is_no_parent(phase: Path) -> None:
 def test_parent_that_is_not_there_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"gone.jsonl: not readable: No such file"):
         runs_of(borrowing(tmp_path / "gone.jsonl"))
+
+
+def header(change: Any) -> Any:
+    """A change of a record's first line."""
+
+    def edit(path: Path) -> None:
+        edit_line(path, 1, change)
+
+    return edit
+
+
+def keep(n_lines: int, more: str = "") -> Any:
+    """A record that was cut after some lines."""
+
+    def edit(path: Path) -> None:
+        path.write_text("".join(path.read_text().splitlines(keepends=True)[:n_lines]) + more)
+
+    return edit
+
+
+BAD = {
+    "cut in the middle": (keep(6), "no parent at quarter 3: its instrumental phase has 1 quarters"),
+    "torn line": (keep(6, '{"type":"tur'), "no parent at quarter 3: its instrumental phase has 1 quarters"),
+    "header alone": (keep(1), "no parent at quarter 3: its instrumental phase has 0 quarters"),
+    "nothing": (keep(0), "no complete line"),
+    "nothing whole": (keep(0, "PK\x03\x04"), "no complete line"),
+    "another file": (keep(0, '{"a":1}\n'), "line 1: type None is not known"),
+    "schema": (header(lambda line: line.update(schema=99)), "line 1: schema version 99; this version reads 1"),
+    "corpus": (header(lambda line: line.update(corpus_sha256="0" * 64)), "its corpus is another one"),
+    "environment": (
+        header(lambda line: line.update(environment={"name": "triage", "version": "1"})),
+        r"line 1: not the header of a run of this firm: .*environment triage 1, not apex_fund 1",
+    ),
+    "no scenario": (header(lambda line: line.pop("scenario")), "line 1: not the header of a run of this firm"),
+    "no model": (header(lambda line: line["config"].pop("model")), "line 1: not the header of a run of this firm"),
+    "another text": (
+        lambda path: path.write_text(path.read_text().replace("Quarter 2, year", "Quarter 3, year", 1)),
+        "the record was changed: text",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", BAD)
+def test_parent_that_is_damaged_or_foreign_is_refused_with_its_place(kind: str, phase: Path) -> None:
+    damage, said = BAD[kind]
+    damage(phase)
+    with pytest.raises(InputError, match=said) as caught:
+        runs_of(borrowing(phase))
+    assert str(phase) in str(caught.value)
+
+
+@pytest.mark.parametrize("n_lines", [1, 6])
+def test_imported_parent_that_was_cut_is_refused(n_lines: int, imported: Path) -> None:
+    keep(n_lines)(imported)
+    with pytest.raises(InputError, match="quarter 3 is not closed in this record"):
+        runs_of(borrowing(imported))
+
+
+def test_imported_parent_without_what_the_firm_goes_on_from_is_refused(imported: Path) -> None:
+    imported.write_text(imported.read_text().replace('"bought_on_goal"', '"bought"'))
+    with pytest.raises(InputError, match="not the record of an imported run: KeyError"):
+        runs_of(borrowing(imported))
+
+
+def test_parent_whose_last_line_alone_is_torn_lends_its_whole_phase(phase: Path) -> None:
+    phase.write_bytes(phase.read_bytes()[:-9])
+    assert len(runs_of(borrowing(phase, n_instrumental=4), seeds=[1])) == 2
+
+
+def test_damaged_parent_is_one_line_on_the_command_line_and_nothing_is_written(phase: Path, tmp_path: Path) -> None:
+    keep(6)(phase)
+    words = ["treatment.history=borrowed", f"treatment.parent={phase}", "treatment.n_instrumental=3"]
+    done = apex("run", "name=t", f"results_dir={tmp_path / 'new'}", *words)
+    assert done.returncode == 2
+    assert "no parent at quarter 3" in done.stderr and "Traceback" not in done.stderr
+    assert not list((tmp_path / "new").rglob("*.jsonl"))
 
 
 def test_history_beyond_the_context_is_refused_before_anything_is_played_with_both_numbers(imported: Path) -> None:

@@ -41,7 +41,15 @@ def test_parameters_of_a_model_are_part_of_the_identity_and_its_service_is_not()
 
 @pytest.mark.parametrize(
     "change",
-    [{"setting": "combined"}, {"n_instrumental": 64}, {"history": "none"}, {"switch_notice": "announced"}],
+    [
+        {"setting": "combined"},
+        {"n_instrumental": 64},
+        {"history": "none"},
+        {"portfolio": "emptied"},
+        {"switch_notice": "announced"},
+        {"reminder_every": 2},
+        {"pressure_kinds": ("praise_news",)},
+    ],
 )
 def test_phase_is_shared_by_runs_that_differ_only_after_it(change: dict[str, object]) -> None:
     first, second = (
