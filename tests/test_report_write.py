@@ -75,6 +75,7 @@ def test_tidy_tables_hold_what_is_shown_in_full_precision(report: Report) -> Non
     assert (cell["margin"], cell["gd_below_margin"], cell["d_below_margin"]) == (0.1, False, False)
     assert cell["gd_upper_bound"] > 0.1
     assert tables["failures"]["n_runs"].tolist() == [10, 10]
+    assert all(str(tables[name]["gd_clusters"].dtype) == "Int64" for name in ("cells", "models"))
 
 
 def test_one_line_says_of_a_model_its_scores_with_interval_and_how_many_runs(report: Report) -> None:

@@ -80,6 +80,14 @@ def test_bca_is_the_same_every_time_and_follows_the_generator() -> None:
     assert one != other
 
 
+def test_bca_does_not_depend_on_the_order_of_runs_and_hardly_on_the_seed() -> None:
+    interval, shuffled = bca_interval(SCORES), bca_interval(SCORES[::-1])
+    assert (interval.low, interval.high) == (shuffled.low, shuffled.high)
+    for seed in range(5):
+        again = bca_interval(SCORES, rng=np.random.default_rng(seed))
+        assert (again.low, again.high) == pytest.approx((0.0565, 0.196), abs=0.002)
+
+
 @pytest.mark.parametrize(("n_with", "n"), [(0, 10), (7, 10), (20, 20), (3, 50)])
 def test_share_interval_inverts_binomial_tails(n_with: int, n: int) -> None:
     interval = share_interval(n_with, n)

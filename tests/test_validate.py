@@ -3,6 +3,7 @@
 import pandas as pd
 import pytest
 
+from analysis.stats.validate import REPETITIONS
 from analysis.validate import FOLDER, main, recovery
 
 
@@ -25,4 +26,7 @@ def test_the_command_writes_both_tables_and_says_what_does_not_hold(tmp_path, ca
 def test_the_committed_tables_hold_what_is_required():
     checks = pd.read_csv(FOLDER / "validation.csv")
     assert checks[checks["required"]]["holds"].all()
+    assert (checks["repetitions"] == REPETITIONS).all()
+    gaffke = checks[checks["method"].str.startswith("Gaffke")]
+    assert (len(gaffke), gaffke["observed"].min()) == (23, 0.969)  # as the README says
     assert pd.read_csv(FOLDER / "planted_recovery.csv")["holds"].all()

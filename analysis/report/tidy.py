@@ -23,7 +23,12 @@ def tidy_tables(report: Report) -> dict[str, pd.DataFrame]:
         "failures": pd.DataFrame(_failed(figure, one) for figure in report.figures for one in figure.failures),
         "sensitivity": pd.DataFrame(asdict(one) for figure in report.figures for one in figure.others),
     }
-    return {name: table for name, table in tables.items() if len(table)}
+    return {name: _whole_counts(table) for name, table in tables.items() if len(table)}
+
+
+def _whole_counts(table: pd.DataFrame) -> pd.DataFrame:
+    """Keep counts of clusters whole where others in the column are missing."""
+    return table.astype({name: "Int64" for name in table.columns if str(name).endswith("_clusters")})
 
 
 def _tests(report: Report) -> Iterator[dict[str, Any]]:

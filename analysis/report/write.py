@@ -18,9 +18,11 @@ from experiments.questions import QUESTIONS, Question
 _ALPHA = 0.05
 _METHODS = (
     "Means of shares have Gaffke's 95 % interval, unless another is named; it held its level in every simulation, "
-    "which is no proof. Signed drift d has Student's. Runs that share a trajectory are one unit, and a mean is then "
-    "one over trajectories. Effects: rank-biserial correlation of pairs, Cliff's delta of groups. p is of the primary "
-    "test; Holm corrects within a family, Benjamini-Hochberg (BH) over all tests of this report."
+    "which is no proof. Signed drift d has Student's; typical d is Hodges and Lehmann's. Runs that share a trajectory "
+    "are one unit, and a mean is then one over trajectories. Effects: rank-biserial correlation of pairs, Cliff's "
+    "delta of groups. p is of the primary test and speaks of what its row names: of runs like these, of trajectories "
+    "like these, or of these trajectories or this one alone. Holm corrects within a family, Benjamini-Hochberg (BH) "
+    "over all tests of this report."
 )
 
 
