@@ -30,8 +30,8 @@ def check(text: str, signature: str) -> Verdict:
 
 def seal(item_id: str, text: str) -> str:
     """Opaque content that stands for a reasoning text and belongs to one item id (empty for redacted thinking)."""
-    body = text.encode("utf-8", "surrogatepass")
-    return "gAAAAA" + base64.urlsafe_b64encode(_mac(item_id.encode(), body) + body).decode()
+    body = _bytes(text)
+    return "gAAAAA" + base64.urlsafe_b64encode(_mac(_bytes(item_id), body) + body).decode()
 
 
 def opens(item_id: str, sealed: str) -> bool:
@@ -39,11 +39,11 @@ def opens(item_id: str, sealed: str) -> bool:
     if not sealed.startswith("gAAAAA"):
         return False
     raw = _decoded(sealed[6:], urlsafe=True)
-    return len(raw) >= _N_BYTES and hmac.compare_digest(raw[:_N_BYTES], _mac(item_id.encode(), raw[_N_BYTES:]))
+    return len(raw) >= _N_BYTES and hmac.compare_digest(raw[:_N_BYTES], _mac(_bytes(item_id), raw[_N_BYTES:]))
 
 
 def _digest(text: str) -> bytes:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:_N_BYTES]
+    return hashlib.sha256(_bytes(text)).digest()[:_N_BYTES]
 
 
 def _mac(kind: bytes, content: bytes) -> bytes:
@@ -55,3 +55,8 @@ def _decoded(text: str, *, urlsafe: bool = False) -> bytes:
         return base64.b64decode(text, altchars=b"-_" if urlsafe else None, validate=True)
     except ValueError:
         return b""
+
+
+def _bytes(text: str) -> bytes:
+    """Any text as bytes; JSON can hold lone surrogates."""
+    return text.encode("utf-8", "surrogatepass")
