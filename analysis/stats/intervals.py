@@ -54,7 +54,8 @@ def t_interval(values: ArrayLike, *, level: float = LEVEL) -> Estimate:
 def paper_wald_interval(values: ArrayLike, *, sd: Literal["population", "sample"] = "population") -> Estimate:
     """The paper's interval: mean +- 1.96 standard errors, clipped to [0, 1]. For comparison, never shown alone.
 
-    It covers the mean in 40 to 90 % of simulated experiments at n = 10 (`results/reference/validation.csv`), and is [0, 0] on a cell of zeros.
+    It covers the mean in 40 to 90 % of simulated experiments at n = 10 (`results/reference/validation.csv`), and is
+    [0, 0] on a cell of zeros.
 
     Args:
         values: scores in [0, 1]; NaN is left out and counted.
