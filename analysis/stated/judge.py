@@ -128,8 +128,11 @@ async def _ask_all(model: Model, due: Mapping[str, Prompt], known: dict[str, str
         async with asyncio.TaskGroup() as tasks:  # an outage strikes every request: the first ends the others
             for key, prompt in due.items():
                 tasks.create_task(ask(key, prompt))
-    except* (RunEnded, SweepStop) as errors:
-        told = errors.exceptions[0]
+    except ExceptionGroup as group:  # `except*` would put what is raised here into a group again
+        expected, others = group.split((RunEnded, SweepStop))
+        if expected is None or others is not None:
+            raise
+        told = expected.exceptions[0]
         raise SourceError(f"the judge {model.name!r} does not answer: {told}; verdicts so far are kept") from told
     return costs
 
