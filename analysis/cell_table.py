@@ -25,6 +25,8 @@ Interval = Literal["gaffke", "anderson", "bca", "paper_wald"]
 INTERVALS: Final = get_args(Interval)
 
 SCORES: Final = ("actions", "inaction")
+_NAMED_BY: Final = tuple("model setting system_goal elicitation n_instrumental history conditioned_on factors".split())
+"""What tables and figures tell cells apart by."""
 
 
 def cells_table(runs: pd.DataFrame, *, interval: Interval = "gaffke") -> pd.DataFrame:
@@ -108,6 +110,22 @@ class _Rows(NamedTuple):
     def texts(self, name: str) -> list[str]:
         """Return a column of texts."""
         return [str(text) for text in self.columns[name]]
+
+
+def alike_cells(cells: pd.DataFrame) -> list[str]:
+    """Return a line on each group of cells that have the same name in tables and figures and are not the same.
+
+    Args:
+        cells: rows of `cells_table`.
+    """
+    named = cells[(cells["setting"] != "baseline") & (cells["n_scored"] > 0)]
+    groups = named.groupby(list(_NAMED_BY), sort=False, dropna=False)["cell"]
+    return [
+        f"{len(alike)} cells have one name ({names[0]}, {names[1]}) and differ in the model's id or parameters: "
+        f"{', '.join(alike)}; give each model a name of its own, models.KEY.name=..."
+        for names, alike in groups
+        if len(alike) > 1
+    ]
 
 
 def _cell(rows: _Rows) -> dict[str, Any]:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import io
 import os
 import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, redirect_stdout
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -68,15 +67,10 @@ def _score_and_draw(settings: Settings, started: float) -> int:
     print()
     code = score.main([root, "--out", str(scores)])
     print()
-    told = io.StringIO()
-    with redirect_stdout(told):
-        code = code or draw.main([root, "--out", str(figures)])
+    code = code or draw.main([root, "--out", str(figures)])
     if code:
-        print(told.getvalue(), end="")
         return code
-    drawn = sorted(path.stem for path in figures.glob("*.png"))
-    print(f"{len(drawn)} figures, each as .png, .pdf and .svg, with its table as .csv:")
-    print(*(f"  {name}" for name in drawn), "", sep="\n")
+    print()
     for what, place in (
         ("records", settings.root),
         ("scores", scores / "cells.csv"),

@@ -12,12 +12,13 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from analysis.cell_table import cells_table, curves_table
+from analysis.cell_table import alike_cells, cells_table, curves_table
 from analysis.figure_names import SWITCHES, figure_name, figure_words
 from analysis.figures import STYLE, Score, add_legend, plot_by_length, plot_by_quarter
 from analysis.options import Choice, choose, run_command, score_parser
 from analysis.palette import styles_of
 from analysis.run_table import runs_table
+from analysis.runs import SourceError
 from analysis.survival import curves_table as survival_table
 from analysis.survival import times_table
 from analysis.survival_figure import draw_free_of_divergence
@@ -179,9 +180,9 @@ def _add_points(ax: Axes, runs: pd.DataFrame, score: Score) -> None:
 def sizes(cells: pd.DataFrame) -> str:
     """Return how many runs and trajectories stand behind the means of some cells, as captions have it."""
     n = _n_of(cells)
-    told = [f"n = {_range(n)}"]
+    told = [f"n = {range_of(n)}"]
     if "n_clusters" in cells and (cells["n_clusters"] < n).any():
-        told.append(f"K = {_range(cells['n_clusters'])} trajectories")
+        told.append(f"K = {range_of(cells['n_clusters'])} trajectories")
     return ", ".join(told)
 
 
@@ -189,7 +190,8 @@ def _n_of(cells: pd.DataFrame) -> pd.Series[Any]:
     return cells["n_scored" if "n_scored" in cells else "gd_actions_n"]
 
 
-def _range(numbers: pd.Series[Any]) -> str:
+def range_of(numbers: pd.Series[Any]) -> str:
+    """Return the least and the largest of some numbers, as captions have it."""
     low, high = int(numbers.min()), int(numbers.max())
     return str(low) if low == high else f"{low} to {high}"
 
@@ -200,8 +202,10 @@ def _draw(options: argparse.Namespace) -> int:
     with mpl.rc_context(STYLE):
         for drawn in _figures(choice):
             n_figures += 1
-            print(f"{drawn.name}: {', '.join(map(str, save(drawn, options.out)))}")
+            save(drawn, options.out)
+            print(options.out / f"{drawn.name}.png")
     if n_figures:
+        print(f"{n_figures} figures, each also as .pdf and .svg, and what it shows as .csv")
         return 0
     print(f"{choice.name}: nothing to draw: no scored run has an instrumental phase or is under pressure")
     return 1
@@ -210,6 +214,8 @@ def _draw(options: argparse.Namespace) -> int:
 def _figures(choice: Choice) -> Iterator[Drawn]:
     runs = runs_table(choice.pairing, choice.convention)
     cells = cells_table(runs, interval=choice.interval)
+    if alike := alike_cells(cells):
+        raise SourceError("; ".join(alike))
     curves = curves_table(choice.pairing, choice.convention, interval=choice.interval)
     reference = reference_policies(choice.convention.name)
     switched = cells[cells["setting"].isin(SWITCHES)]

@@ -20,7 +20,7 @@ from experiments.chat import Model
 from experiments.errors import InputError, RunEnded
 from experiments.models import build_model
 from experiments.record import Record
-from experiments.treatment import ModelConfig
+from experiments.run_spec import ModelConfig
 
 
 @dataclass(frozen=True, slots=True)

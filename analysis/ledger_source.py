@@ -21,9 +21,9 @@ HISTORIES: Final = {"": "own", "dots": "repeated_token", "portfolio_complexity":
 """Published name of an ablation -> the history; another name is the history as it stands."""
 
 UNDER_PRESSURE: Final = ("repeated_token", "random_sentences", "random_strings")
-"""Histories whose published runs were all under pressure after the switch, though no folder's name says so: their
-briefings carry news, mails and requests (395 of 395 shared runs of the repeated token). What they are held against is
-the combined setting."""
+"""Histories whose published runs were under pressure after the switch, though no folder's name says so: all that are
+shared, 395 of the repeated token and 4 of random text, carry news, mails and requests in their briefings, and the rest
+is taken to be alike. What they are held against is the combined setting."""
 
 COMBINED: Final = "distractions"
 """Published name of the combined setting where it is filed as an ablation."""

@@ -109,6 +109,8 @@ def _plan(options: argparse.Namespace) -> int:
         icc = options.icc
     if options.runs < 1:
         raise ValueError(f"--runs {options.runs} is no number of runs: at least 1")
+    if options.drift > 1.0:
+        raise ValueError(f"--drift {options.drift} is no drift: above 0, at most 1")
     if not 0.0 < options.power < 1.0:
         raise ValueError(f"--power {options.power} is no power: above 0 and below 1")
     plan = seeds_needed(DriftModel(options.drift, sd), target=options.power, alpha=options.alpha)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from analysis.cell_table import cells_table
+from analysis.cell_table import alike_cells, cells_table
 from analysis.options import Choice, choose, run_command, score_parser
 from analysis.paper.variants import render_side_by_side, scored, side_by_side, variants_for
 from analysis.run_table import runs_table
@@ -135,11 +135,17 @@ def _with_interval(row: Mapping[Hashable, Any], name: str) -> str:
 
 
 def _runs_without_score(runs: pd.DataFrame) -> Iterator[str]:
+    lost = runs[(runs["setting"] == "baseline") & ~runs["counted"]]
+    if len(lost):
+        told = ", ".join(f"{n} {outcome}" for outcome, n in lost["outcome"].value_counts().items())
+        yield f"baselines without a score: {len(lost)} ({told})"
     lacking = runs[runs["gd_actions"].isna() & runs["gd_inaction"].isna() & (runs["setting"] != "baseline")]
     failed, lone = lacking[lacking["failed"] != ""], lacking[lacking["failed"] == ""]
     yield f"runs without a score: {len(lacking)} ({len(failed)} failed, {len(lone)} unpaired)"
     for (cell, outcome), rows in lacking.groupby(["cell", "failed"], sort=False):
-        yield f"  {cell}: {outcome or 'unpaired'}: run {_ranges(rows['run'])}"
+        reasons = rows["gd_actions_reason"].unique()
+        more = f" and {len(reasons) - 1} other reasons" if len(reasons) > 1 else ""
+        yield f"  {cell}: {outcome or f'unpaired ({reasons[0]}{more})'}: run {_ranges(rows['run'])}"
     undefined = runs[(runs["gd_inaction"].isna() | runs["gd_actions"].isna()) & ~runs.index.isin(lacking.index)]
     undefined = undefined[undefined["setting"] != "baseline"]
     for name in ("gd_actions", "gd_inaction"):
@@ -148,6 +154,10 @@ def _runs_without_score(runs: pd.DataFrame) -> Iterator[str]:
 
 
 def _limits(runs: pd.DataFrame, cells: pd.DataFrame) -> Iterator[str]:
+    yield from alike_cells(cells)
+    bare = (runs[["phi", "phi_competing", "actions_baseline", "gd_actions"]] == 0).all(axis="columns")
+    if bare.any():
+        yield f"{bare.sum()} runs bought nothing, and neither did their baselines: GD_actions 0 is no adherence there"
     one_cluster = ((cells["n_clusters"] == 1) & (cells["n_scored"] > 1)).sum()
     if one_cluster:
         yield f"{one_cluster} cells: all runs went on from one instrumental trajectory, so scores are conditional on it"

@@ -77,5 +77,7 @@ def draw_free_of_divergence(curves: pd.DataFrame) -> Iterator[tuple[str, Figure,
         caption = "Kaplan-Meier, 95 % pointwise; lengths of the phase pooled"
         add_legend(figure, axes, f"{caption}; runs share trajectories: bands too narrow" if shared else caption)
         special = [str(level) for level in names[2:] if level not in ("own", "")]
+        title = ", ".join([str(names[0]), f"system goal {names[1]}", *special]).replace("_", " ").capitalize()
+        figure.suptitle(title, fontsize="medium", x=0.01, ha="left")
         name = "-".join(["free_of_divergence", *map(str, names[:2]), *special])
         yield name.replace("=", "_").replace(" ", "-"), figure, rows

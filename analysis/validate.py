@@ -21,8 +21,9 @@ from analysis.stats.validate import REPETITIONS, validate
 from experiments.grid import plan_runs
 from experiments.models import build_model
 from experiments.progress import Progress
+from experiments.run_spec import ModelConfig
 from experiments.sweep import Sweep, run_sweep
-from experiments.treatment import ModelConfig, Treatment
+from experiments.treatment import Treatment
 
 FOLDER: Final = Path(__file__).resolve().parents[1] / "results" / "reference"
 PLANTED: Final = ((0.0, 0.0), (0.1, 0.0), (0.3, 0.3), (0.6, 0.5), (0.9, 1.0))

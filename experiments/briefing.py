@@ -20,8 +20,8 @@ from experiments.config import Settings
 from experiments.errors import InputError
 from experiments.record import Line, read_record
 from experiments.run import play_settings, settings_of
+from experiments.run_spec import RunSpec
 from experiments.runner import record_path
-from experiments.treatment import RunSpec
 
 USAGE: Final = """\
 usage: apex briefing seed=S quarter=Q [treatment=NAME] [treatment.FACTOR=LEVEL ...] [model=SCRIPTED] [corpus=PATH]

@@ -15,8 +15,8 @@ from experiments.glance import Glance, PriceOf, record_files, unknown_price
 from experiments.limits import SweepLimits
 from experiments.models import adapter_of
 from experiments.models.pricing import Price
+from experiments.run_spec import ModelConfig
 from experiments.spending import Spent, spent_in
-from experiments.treatment import ModelConfig
 
 LOOK_AGAIN_S: Final = 10.0
 """How often the records of an experiment are looked at for what other processes have spent since."""

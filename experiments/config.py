@@ -22,7 +22,8 @@ from experiments.locking import Claims
 from experiments.parents import check_contexts, lent_records
 from experiments.questions import QUESTIONS, Question
 from experiments.record import Sync
-from experiments.treatment import ModelConfig, RunSpec, Treatment
+from experiments.run_spec import ModelConfig, RunSpec
+from experiments.treatment import Treatment
 
 KEYS: Final = (
     "name about results_dir models play target treatment grid blocks seeds n_phases trial margin primary shard "
@@ -66,6 +67,8 @@ def validate(data: Mapping[str, Any]) -> Settings:
     models = _models(data["models"], "models")
     if not models:
         raise InputError("models is empty: name at least one with model=NAME")
+    if data["target"] is not None and all(model.adapter != "python" for model in models):
+        raise InputError(f"target {data['target']!r} needs an agent of its own to be played: model=python")
     played = _played(models, data["play"])
     corpus, sha256 = _corpus(data["corpus"])
     treatments = _cut([replace(one, corpus=sha256) for one in _treatments(data)], data["trial"])
@@ -121,7 +124,7 @@ def _models(data: Any, place: str) -> list[ModelConfig]:
     for key, entry in _mapping(data, place).items():
         check_keys(_mapping(entry, f"{place}.{key}"), _MODEL_KEYS, f"{place}.{key}")
         missing = [name for name in ("name", "adapter", "model") if not entry.get(name)]
-        if missing == ["model"] and entry["adapter"] == "python":
+        if "model" in missing and entry.get("adapter") == "python":
             raise InputError(f"{place}.{key} needs the agent: target=package.module:agent")
         if missing:
             raise InputError(f"{place}.{key} needs {' and '.join(missing)}")

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from experiments.chat import Message
 from experiments.models import number
 from experiments.models.pricing import price_table
+from experiments.run_spec import ModelConfig
 from experiments.tokens import COUNTER, count_messages, count_text
-from experiments.treatment import ModelConfig
 
 
 def context_tokens(config: ModelConfig) -> int | None:

@@ -14,7 +14,7 @@ from apex_env.ledger import QuarterLedger
 from apex_env.scenario import Scenario
 from apex_env.texts import Corpus
 from apex_env.tool_faults import LostOrder
-from experiments.treatment import RunSpec
+from experiments.run_spec import RunSpec
 
 Yoked = Mapping[int, Sequence[str]]
 """Ids of items by quarter that another run was dealt."""

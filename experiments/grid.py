@@ -8,7 +8,8 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, Final
 
 from experiments.errors import InputError
-from experiments.treatment import ModelConfig, ParentRecord, RunSpec, Treatment, digest
+from experiments.run_spec import ModelConfig, ParentRecord, RunSpec, digest
+from experiments.treatment import Treatment
 
 OTHERS: Final = "others"
 """A parent of this name stands for every other model of the experiment."""

@@ -12,7 +12,7 @@ from typing import Any, Final, Literal
 
 from experiments.errors import InputError
 from experiments.record import Record
-from experiments.treatment import RunSpec
+from experiments.run_spec import RunSpec
 
 Topic = Literal["goal", "awareness"]
 

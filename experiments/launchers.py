@@ -11,10 +11,30 @@ from hydra.errors import CompactHydraException
 
 OBJECT_STORE_BYTES: Final = 75 * 2**20
 """The least that Ray takes; jobs hand over nothing but what came of them."""
+PLUGINS: Final = {
+    "joblib": "hydra_joblib_launcher",
+    "ray": "hydra_ray_launcher",
+    "submitit": "hydra_submitit_launcher",
+}
+"""Package of each launcher, by how its name begins."""
 
 
 class JobUnfinished(CompactHydraException):
     """A job in another process has left something to do; Hydra tells it to the process that has launched it."""
+
+
+def missing_plugin(overrides: Sequence[str]) -> str:
+    """Return what to do where a command line asks for a launcher that is not installed, or nothing.
+
+    >>> missing_plugin(["hydra/launcher=basic", "seeds=1,2"])
+    ''
+    """
+    for word in overrides:
+        key, _, name = word.partition("=")
+        package = PLUGINS.get(name.partition("_")[0] if key == "hydra/launcher" else "")
+        if package is not None and not is_installed(package):
+            return f"{word} needs the plugin {package}: `make setup-cluster` installs it"
+    return ""
 
 
 def prepare(overrides: Sequence[str]) -> None:
@@ -22,12 +42,21 @@ def prepare(overrides: Sequence[str]) -> None:
 
     The plugin's own method raises when it comes to a job whose process was killed, and the program that ends then takes
     Ray and all other jobs with it. A subclass would not do: Hydra finds launchers by their name in their package.
+
+    Args:
+        overrides: a command line whose launcher is installed.
     """
-    if "hydra/launcher=ray" in overrides and find_spec("hydra_plugins.hydra_ray_launcher") is not None:
+    if "hydra/launcher=ray" in overrides:
         from hydra_plugins.hydra_ray_launcher.ray_launcher import RayLauncher
 
         plugin: Any = RayLauncher
         plugin.launch = _launched
+
+
+def is_installed(package: str) -> bool:
+    """Whether a plugin of Hydra is there."""
+    # Without any plugin there is no `hydra_plugins` either, and looking below it raises.
+    return find_spec("hydra_plugins") is not None and find_spec(f"hydra_plugins.{package}") is not None
 
 
 def _launched(launcher: Any, job_overrides: Sequence[Sequence[str]], initial_job_idx: int) -> list[Any]:

@@ -19,7 +19,8 @@ from experiments.imported import is_imported, parent_cut
 from experiments.rebuild import Cut, messages_sha256, rebuild
 from experiments.record import Record, read_record
 from experiments.rollout import Dialogue
-from experiments.treatment import EVALUATION_ONLY, ModelConfig, ParentRecord, RunSpec, Treatment, digest
+from experiments.run_spec import ModelConfig, ParentRecord, RunSpec, digest
+from experiments.treatment import EVALUATION_ONLY, Treatment
 
 _MODEL_FIELDS: Final = ("name", "adapter", "model", "params", "service")
 _AS_PUBLISHED: Final = ("before", "instrumental_goal", "ticker_names")

@@ -20,7 +20,7 @@ from experiments.interview import Interview
 from experiments.models import adapter_of
 from experiments.models.pricing import Price
 from experiments.remaining import Part, Piece, glances_of, pieces_of
-from experiments.treatment import ModelConfig, RunSpec
+from experiments.run_spec import ModelConfig, RunSpec
 
 MOST_MEASURED: Final = 200
 """Records of a model that an estimate is measured on, the experiment's own first."""

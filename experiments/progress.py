@@ -9,7 +9,7 @@ from typing import Final, TextIO
 
 from experiments.chat import Usage
 from experiments.grid import plan_phases
-from experiments.treatment import RunSpec
+from experiments.run_spec import RunSpec
 
 LIVE_EVERY_S: Final = 0.2
 PLAIN_EVERY_S: Final = 10.0
@@ -33,6 +33,7 @@ class Progress:
         )
         self.runs_done = 0
         self.quarters_done = 0
+        self._quarters_found = 0
         self.turns_done = 0
         self.tokens = 0
         self.cost_usd: float | None = 0.0
@@ -53,7 +54,12 @@ class Progress:
         self.quarters_done += 1
         self.show()
 
-    def count_run(self, run: RunSpec, outcome: str) -> None:
+    def count_found(self, n_quarters: int) -> None:
+        """Take note of quarters that are on disk already, and take no time any more."""
+        self.quarters_done += n_quarters
+        self._quarters_found += n_quarters
+
+    def count_run(self) -> None:
         """Take note of a run that is over, played now or before."""
         self.runs_done += 1
         self.show()
@@ -82,8 +88,9 @@ class Progress:
             parts.append(f"{self.tokens:,} tokens")
             parts.append("cost unknown" if self.cost_usd is None else f"${self.cost_usd:,.2f}")
         left = self.n_quarters - self.quarters_done
-        if self.quarters_done and left > 0:
-            parts.append(f"about {duration(elapsed_s / self.quarters_done * left)} left")
+        played = self.quarters_done - self._quarters_found
+        if played and left > 0:
+            parts.append(f"about {duration(elapsed_s / played * left)} left")
         parts.append(f"{duration(elapsed_s)} so far")
         return ", ".join(parts)
 

@@ -18,7 +18,8 @@ from apex_env.protocol import ToolCall, ToolResult
 from experiments.chat import Message, Usage, user
 from experiments.errors import StaleContract, Tampered
 from experiments.record import Line, Record
-from experiments.rollout import Dialogue, call_line
+from experiments.rollout import Dialogue
+from experiments.turn_lines import call_line
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,8 @@ from experiments.errors import PARTIAL, RecordError
 from experiments.glance import Glance, glance_at
 from experiments.grid import plan_phases
 from experiments.interview import Interview
+from experiments.run_spec import RunSpec
 from experiments.runner import FINAL, record_path
-from experiments.treatment import RunSpec
 
 Part = Literal["instrumental phases", "baselines", "runs"]
 

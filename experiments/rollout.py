@@ -11,12 +11,13 @@ import asyncio
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 from apex_env.protocol import Environment, ToolCall, ToolResult
 from experiments.chat import Completion, Message, Model, Position, Prompt, Usage, unique_ids, user
 from experiments.errors import AgentError, ContextLimit, Outcome, Refused, RunEnded, SweepStop
 from experiments.record import RecordWriter
+from experiments.turn_lines import call_line, cost_of
 
 STALLED_AFTER: Final = 3
 """Forced quarters in a row that end a run as `stalled`."""
@@ -44,6 +45,9 @@ class Watch(Protocol):
 
     def after_turn(self, usage: Usage | None) -> None:
         """Take note of a finished turn."""
+
+    def found(self, n_periods: int) -> None:
+        """Take note of quarters that were closed before and are in the record."""
 
     def after_period(self) -> None:
         """Take note of a closed quarter."""
@@ -227,19 +231,9 @@ async def _interview(loop: Loop, dialogue: Dialogue) -> None:
             loop.writer.write("interview", **asked, answer=None, stop=error.outcome, reason=error.reason, usage=None)
         else:
             answer, stop = completion.message.text, completion.stop
-            loop.writer.write("interview", **asked, answer=answer, stop=stop, **_cost_of(completion))
+            loop.writer.write("interview", **asked, answer=answer, stop=stop, **cost_of(completion))
             loop.watch.after_turn(completion.usage)
         dialogue.interviewed.add((environment.period, topic))
-
-
-def _cost_of(completion: Completion) -> dict[str, Any]:
-    """Return what the record keeps of a completion beside its content."""
-    return {
-        "model_reported": completion.model_reported,
-        "usage": None if completion.usage is None else asdict(completion.usage),
-        "latency_s": round(completion.latency_s, 4),
-        "attempts": [asdict(attempt) for attempt in completion.attempts],
-    }
 
 
 def _take_turn(loop: Loop, dialogue: Dialogue, completion: Completion) -> None:
@@ -258,7 +252,7 @@ def _take_turn(loop: Loop, dialogue: Dialogue, completion: Completion) -> None:
         by="model",
         message=Message("assistant", sent.text, native=sent.native).to_json(),
         stop=completion.stop,
-        **_cost_of(completion),
+        **cost_of(completion),
         calls=[
             call_line(call, result, f"{command}c{place}", sent.calls[place].call_id, dialogue.attempt(call, result))
             for place, (call, result) in enumerate(zip(calls, results, strict=True))
@@ -276,31 +270,3 @@ def _say(loop: Loop, dialogue: Dialogue, kind: str, text: str) -> None:
     """Write and say something on the harness's behalf."""
     loop.writer.write("turn", quarter=loop.environment.period, turn=dialogue.turn, by="harness", kind=kind, text=text)
     dialogue.messages.append(user(text))
-
-
-def call_line(call: ToolCall, result: ToolResult, command_id: str, sent_id: str, attempt: int = 1) -> dict[str, Any]:
-    """Return what the record keeps of a call."""
-    return {
-        "command_id": command_id,
-        "id": call.call_id,
-        "sent_id": sent_id,
-        "tool": call.name,
-        "tool_version": result.tool_version,
-        "arguments": call.arguments,
-        "effect_class": result.effect_class,
-        "resource_raw": result.resource_raw,
-        "resource": result.resource,
-        "goal_id": result.goal_id,
-        "goal_version": result.goal_version,
-        "goal_version_seen": result.goal_version_seen,
-        "decision": {
-            "allowed": result.decision.allowed,
-            "reason": result.decision.reason,
-            "policy_version": result.decision.policy_version,
-        },
-        "attempt": attempt,
-        "outcome": result.outcome,
-        "result": result.text,
-        "committed": result.committed,
-        "moved": dict(result.moved),
-    }

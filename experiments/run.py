@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import os
 import secrets
+import shutil
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,14 +20,16 @@ from experiments.config import Settings, validate
 from experiments.errors import InputError
 from experiments.overrides import jobs_of, problem_in, secret_in
 from experiments.progress import Progress
+from experiments.run_spec import ModelConfig
 from experiments.sweep import Report, Sweep, run_sweep
-from experiments.treatment import ModelConfig
 from experiments.watch import BY_THE_USER
 
 CONF_DIR: Final = Path(__file__).parent.parent / "conf"
 
 INTERRUPTED: Final = 130
 """Exit code after an interrupt, as shells give it."""
+REFUSED: Final = 2
+"""Exit code of bad input, with which nothing is played."""
 
 _PROCESS: Final = secrets.token_hex(8)
 
@@ -40,10 +44,11 @@ def main(argv: Sequence[str]) -> int:
     1 where not all are complete.
     """
     import hydra
+    from hydra.core.hydra_config import HydraConfig
 
     # Completion is bound to the name of the command, which is its first word alone.
     sys.argv = ["apex" if "-sc" in argv else "apex run", *argv]
-    problem = secret_in(argv) or problem_in(argv, CONF_DIR)
+    problem = secret_in(argv) or launchers.missing_plugin(argv) or problem_in(argv, CONF_DIR)
     if problem:
         print(f"apex run: {problem}", file=sys.stderr)
         return 2
@@ -58,6 +63,8 @@ def main(argv: Sequence[str]) -> int:
         if not isinstance(plain, dict):
             raise InputError(f"the configuration is {type(plain).__name__}: a mapping is expected")
         code = run_job({str(key): value for key, value in plain.items()})
+        if code == REFUSED:
+            forget_saved(Path(HydraConfig.get().runtime.output_dir))
         codes.append(code)
         if code and launched_by != this_process():
             folder = Path(str(plain["results_dir"])) / str(plain["name"])
@@ -84,8 +91,19 @@ def run_job(data: Mapping[str, Any]) -> int:
         check_prices(settings.limits, asked_models(settings))
     except InputError as error:
         print(f"apex run: {error}", file=sys.stderr)
-        return 2
+        return REFUSED
     return play_and_tell(settings)
+
+
+def forget_saved(folder: Path) -> None:
+    """Remove the configuration that Hydra has saved of a refused job, and the folders that it was alone in."""
+    shutil.rmtree(folder / ".hydra", ignore_errors=True)
+    for log in folder.glob("*.log"):
+        if not log.stat().st_size:
+            log.unlink()
+    with suppress(OSError):  # of a folder that holds something else
+        for place in (folder, *folder.parents[:2]):
+            place.rmdir()
 
 
 def play_and_tell(settings: Settings) -> int:

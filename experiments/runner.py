@@ -28,7 +28,7 @@ from experiments.provenance import benchmark_version, provenance
 from experiments.rebuild import Cut, messages_sha256, rebuild
 from experiments.record import CANARY, SCHEMA, Record, RecordWriter, Sync
 from experiments.rollout import Dialogue, Interviews, Loop, Watch, due_topics, run_episode
-from experiments.treatment import RunSpec, as_plain
+from experiments.run_spec import RunSpec, as_plain
 from experiments.yoking import Dose, dose_in
 
 FINAL: Final = ("completed", *PARTIAL)
@@ -98,6 +98,12 @@ def as_on_disk(spec: RunSpec, record: Record) -> RunSpec:
     return replace(spec, treatment=replace(spec.treatment, n_instrumental=n_there))
 
 
+def n_closed(record: Record, spec: RunSpec) -> int:
+    """Return how many of the quarters that a run is to play its record holds; a phase may have been played further."""
+    planned = spec.treatment.n_instrumental if spec.is_phase else spec.treatment.n_evaluation or 0
+    return min(planned, sum(1 for _ in record.of_type("closed")))
+
+
 async def play(job: Job) -> str:
     """Play a run from wherever its record stands, and return its outcome.
 
@@ -124,6 +130,7 @@ async def play(job: Job) -> str:
                 raise
         else:
             check_same_run(existing, job.spec)
+            job.watch.found(n_closed(existing, job.spec))
             if is_finished(existing, job.spec) and not is_due_at_end(existing, job.interview):
                 if existing.lines[-1]["type"] == "closed":
                     # A phase that was killed just before its last line.

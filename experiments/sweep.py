@@ -23,10 +23,10 @@ from experiments.locking import Claims
 from experiments.parents import cut_at
 from experiments.progress import Progress
 from experiments.rebuild import Cut, rebuild
-from experiments.record import Sync, read_record
+from experiments.record import Record, Sync, read_record
 from experiments.rollout import Dialogue
-from experiments.runner import NOT_INTERVIEWED, Job, as_on_disk, is_finished, play, record_path
-from experiments.treatment import ModelConfig, RunSpec
+from experiments.run_spec import ModelConfig, RunSpec
+from experiments.runner import NOT_INTERVIEWED, Job, as_on_disk, is_finished, n_closed, play, record_path
 from experiments.watch import SweepWatch, interrupts
 from experiments.yoking import DonorUnfinished, Dose, read_dose
 
@@ -144,7 +144,8 @@ class _Pending:
 
     def _count(self, spec: RunSpec, outcome: str) -> None:
         self.report.outcomes[outcome] += 1
-        self.watch.progress.count_run(spec, outcome)
+        if outcome not in _LEFT:
+            self.watch.progress.count_run()
         self.left.discard(spec.run_id)
         for waiting in self.donees.pop(spec.run_id, ()):
             self.todo.put_nowait(waiting)
@@ -189,18 +190,20 @@ class _Pending:
                 self.watch.stop.ask(f"{record_path(self.sweep.root, spec)}: {error.strerror}")
                 self.report.problems.append(self.watch.stop.reason)
                 return "cancelled"
-        return (None if spec.is_phase else self._finished_outcome(spec)) or "cancelled"
+        finished = None if spec.is_phase else self._finished(spec)
+        return "cancelled" if finished is None else finished.outcome
 
     def _release_children(self, phase: RunSpec) -> None:
         """Queue the runs that branch from a phase, as far as it got."""
         children = self.children[phase.run_id]
         unfinished = []
         for child in children:
-            outcome = self._finished_outcome(child)
-            if outcome is None:
+            record = self._finished(child)
+            if record is None:
                 unfinished.append(child)
             else:
-                self._count(child, outcome)
+                self.watch.progress.count_found(n_closed(record, child))
+                self._count(child, record.outcome)
         cuts = self._cuts(phase, {child.treatment.n_instrumental for child in unfinished}) if unfinished else {}
         for child in unfinished:
             cut = cuts.get(child.treatment.n_instrumental)
@@ -209,8 +212,8 @@ class _Pending:
             else:
                 self._count(child, "cancelled" if self.watch.stop.reason else "unreachable")
 
-    def _finished_outcome(self, spec: RunSpec) -> str | None:
-        """Return the outcome of a run that needs no more playing, else None."""
+    def _finished(self, spec: RunSpec) -> Record | None:
+        """Return the record of a run that needs no more playing, else None."""
         path = record_path(self.sweep.root, spec)
         if not path.exists():
             return None
@@ -218,7 +221,7 @@ class _Pending:
             record = read_record(path)
             done = is_finished(record, spec) and not is_due_at_end(record, self.sweep.interview)
             if done and record.header["run_id"] == spec.run_id:
-                return record.outcome
+                return record
         return None
 
     def _lent_cut(self, spec: RunSpec) -> Cut | None:

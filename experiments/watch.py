@@ -112,6 +112,10 @@ class RunWatch:
         self.spent += spent_in(usage)
         self.sweep.take(usage)
 
+    def found(self, n_periods: int) -> None:
+        """Take note of quarters that the record holds already."""
+        self.sweep.progress.count_found(n_periods)
+
     def after_period(self) -> None:
         """Take note of a closed quarter."""
         self.sweep.progress.count_quarter()

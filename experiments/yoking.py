@@ -10,7 +10,7 @@ from typing import Any
 from apex_env.scenario import PRESSURE_KINDS
 from experiments.errors import RecordError
 from experiments.record import Line, Record, read_record
-from experiments.treatment import RunSpec
+from experiments.run_spec import RunSpec
 
 
 class DonorUnfinished(RecordError):

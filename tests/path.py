@@ -14,9 +14,10 @@ from experiments.grid import plan_runs
 from experiments.models import build_model
 from experiments.progress import Progress
 from experiments.record import Record, read_record
+from experiments.run_spec import ModelConfig, RunSpec
 from experiments.runner import record_path
 from experiments.sweep import Report, Sweep, run_sweep
-from experiments.treatment import ModelConfig, RunSpec, Treatment
+from experiments.treatment import Treatment
 
 IGNORED = ("time", "latency_s", "provenance", "seq", "attempts")
 """Fields in which two equal runs may differ."""
@@ -29,6 +30,9 @@ class NoWatch:
         pass
 
     def after_turn(self, usage: Usage | None) -> None:
+        pass
+
+    def found(self, n_periods: int) -> None:
         pass
 
     def after_period(self) -> None:

@@ -12,7 +12,7 @@ from experiments.errors import InputError
 from experiments.models import build_model
 from experiments.models.anthropic_adapter import STREAMED_FROM_TOKENS
 from experiments.models.provider import RemoteModel
-from experiments.treatment import ModelConfig
+from experiments.run_spec import ModelConfig
 from tests.peers import Peer
 from tests.peers.brain import says
 from tests.wire import KEY_ENV, ask, converse, prompt_of

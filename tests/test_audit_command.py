@@ -16,7 +16,8 @@ from analysis.audit.from_ledger import ledger_traces
 from analysis.audit.from_records import trace_of
 from analysis.audit.run_audit import audit_record
 from experiments.record import read_record
-from experiments.treatment import RunSpec, Treatment
+from experiments.run_spec import RunSpec
+from experiments.treatment import Treatment
 from tests.ledger_file import ledger_lines, write_ledger
 from tests.path import edit_line, plan, record_of, say, scripted, sweep_runs
 from tests.traces import FINISH, LOOK, buy, listed_first, play_replies

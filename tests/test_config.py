@@ -6,7 +6,7 @@ import pytest
 
 from experiments.config import FACTORS, Settings, validate
 from experiments.errors import InputError
-from experiments.treatment import RunSpec
+from experiments.run_spec import RunSpec
 
 
 def configuration(**changes: Any) -> dict[str, Any]:

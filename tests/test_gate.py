@@ -13,7 +13,8 @@ from analysis.gate import Check, verdict_of
 from analysis.gate_command import POLICY, junit_xml
 from analysis.gate_policy import read_policy
 from analysis.runs import SourceError
-from experiments.treatment import ModelConfig, Treatment
+from experiments.run_spec import ModelConfig
+from experiments.treatment import Treatment
 from tests.path import edit_line, plan, say, scripted, sweep_runs
 from tests.traces import FINISH, LOOK, buy, listed_first, play_replies, sell
 

@@ -17,9 +17,10 @@ from experiments.models import build_model
 from experiments.rebuild import Cut, messages_sha256, rebuild
 from experiments.record import read_record
 from experiments.rollout import Dialogue
+from experiments.run_spec import RunSpec
 from experiments.runner import record_path
 from experiments.tokens import count_messages, count_text
-from experiments.treatment import History, RunSpec, Treatment
+from experiments.treatment import History, Treatment
 from tests.path import content, plan, record_of, scripted, sweep_runs
 
 KINDS: tuple[History, ...] = ("own", "none", "repeated_token", "random_strings", "random_sentences", "summarised")

@@ -16,8 +16,9 @@ from experiments.imported import is_imported, parent_cut, published_run
 from experiments.models import build_model
 from experiments.rebuild import Cut
 from experiments.record import Record, read_record
+from experiments.run_spec import ModelConfig, RunSpec
 from experiments.runner import Job, play, record_path
-from experiments.treatment import ModelConfig, RunSpec, Treatment
+from experiments.treatment import Treatment
 from tests.checkpoints import (
     AnthropicDicts,
     begins,

@@ -12,9 +12,10 @@ from experiments.errors import AgentError, ContextLimit, ProviderError, RunEnded
 from experiments.interview import Interview
 from experiments.models import build_model
 from experiments.record import read_record
+from experiments.run_spec import ModelConfig, RunSpec
 from experiments.runner import record_path
 from experiments.sweep import Report
-from experiments.treatment import ModelConfig, RunSpec, Treatment
+from experiments.treatment import Treatment
 from tests.path import content, plan, record_of, scripted, sweep_runs
 
 SWITCH = Treatment("goal_switching", n_instrumental=3, n_evaluation=4)

@@ -19,7 +19,7 @@ from experiments.chat import Message, Position, Prompt, user
 from experiments.models import build_model
 from experiments.models.provider import RemoteModel
 from experiments.record import Record, read_record
-from experiments.treatment import ModelConfig
+from experiments.run_spec import ModelConfig
 from tests.path import contents
 from tests.peer_process import PeerProcess, peer_process, run_command, start
 from tests.peers import Entry

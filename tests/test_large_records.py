@@ -17,9 +17,10 @@ from experiments.chat import Completion, Message, Model, Prompt
 from experiments.glance import glance_at
 from experiments.models import build_model
 from experiments.record import read_record
+from experiments.run_spec import ModelConfig, RunSpec
 from experiments.runner import record_path
 from experiments.status import status_of
-from experiments.treatment import ModelConfig, RunSpec, Treatment
+from experiments.treatment import Treatment
 from tests.path import contents, plan, sweep_runs
 
 QUARTER_BYTES = 200_000

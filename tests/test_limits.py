@@ -17,9 +17,10 @@ from experiments.limits import Limits, SweepLimits
 from experiments.models import build_model
 from experiments.models.pricing import Price
 from experiments.progress import Progress
+from experiments.run_spec import ModelConfig
 from experiments.runner import record_path
 from experiments.spending import Spent
-from experiments.treatment import ModelConfig, Treatment
+from experiments.treatment import Treatment
 from experiments.watch import SweepWatch
 from tests.path import contents, plan, read_record, scripted, sweep_runs
 from tests.test_run import apex

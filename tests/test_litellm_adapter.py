@@ -14,7 +14,7 @@ from experiments.errors import InputError
 from experiments.models import build_model
 from experiments.models.litellm_adapter import ENVIRONMENT, failure_of, library
 from experiments.models.provider import RemoteModel
-from experiments.treatment import ModelConfig
+from experiments.run_spec import ModelConfig
 from tests.payload_files import payload
 from tests.peers import Peer
 from tests.peers.brain import says

@@ -11,8 +11,9 @@ from analysis.load import calls_table, load_runs, quarters_table, record_paths
 from analysis.runs import Declared, SourceError
 from experiments.errors import ProviderError
 from experiments.record import read_record
+from experiments.run_spec import RunSpec
 from experiments.runner import record_path
-from experiments.treatment import RunSpec, Treatment
+from experiments.treatment import Treatment
 from tests.path import Replies, edit_line, finish, plan, scripted, sweep_runs
 
 SWITCH = Treatment("goal_switching", n_instrumental=3, n_evaluation=4)

@@ -15,7 +15,7 @@ from experiments.models.pricing import price_table
 from experiments.models.provider import RemoteModel
 from experiments.models.service import FIELDS
 from experiments.run import settings_of
-from experiments.treatment import ModelConfig
+from experiments.run_spec import ModelConfig
 from tests.wire import LITELLM_WARNINGS, prompt_of
 
 pytestmark = pytest.mark.filterwarnings(LITELLM_WARNINGS)

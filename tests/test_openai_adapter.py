@@ -9,7 +9,7 @@ import pytest
 from experiments.errors import InputError
 from experiments.models import build_model
 from experiments.models.provider import RemoteModel
-from experiments.treatment import ModelConfig
+from experiments.run_spec import ModelConfig
 from tests.peers import Peer
 from tests.peers.brain import says
 from tests.wire import KEY, KEY_ENV, ask, prompt_of

@@ -8,7 +8,7 @@ import pytest
 
 from experiments.errors import InputError
 from experiments.models.params import fields_of, given, settings_of
-from experiments.treatment import ModelConfig
+from experiments.run_spec import ModelConfig
 
 NAMES = {"max_tokens": "max_output_tokens", "effort": "reasoning.effort", "summary": "reasoning.summary"}
 

@@ -21,9 +21,10 @@ from experiments.errors import InputError
 from experiments.grid import plan_phases, plan_runs
 from experiments.parents import cut_at, lent_records
 from experiments.record import Record, read_record
+from experiments.run_spec import RunSpec
 from experiments.runner import record_path
 from experiments.tokens import count_messages
-from experiments.treatment import RunSpec, Treatment
+from experiments.treatment import Treatment
 from tests.path import content, edit_line, plan, record_of, scripted, sweep_runs
 from tests.test_config import configuration
 from tests.test_imported import CELL, parent_value, write_parent
@@ -204,11 +205,7 @@ def test_parent_that_is_not_there_is_refused(tmp_path: Path) -> None:
 
 def header(change: Any) -> Any:
     """A change of a record's first line."""
-
-    def edit(path: Path) -> None:
-        edit_line(path, 1, change)
-
-    return edit
+    return lambda path: edit_line(path, 1, change)
 
 
 def keep(n_lines: int, more: str = "") -> Any:

@@ -12,7 +12,7 @@ from experiments.config import validate
 from experiments.plan import as_json, main
 from experiments.planning import make_plan
 from experiments.run import configurations_of
-from experiments.treatment import ModelConfig
+from experiments.run_spec import ModelConfig
 from tests.path import record_of, sweep_runs
 from tests.test_limits import Paid, limited
 from tests.test_run import apex

@@ -47,6 +47,7 @@ def test_a_spread_is_measured_within_the_cells_of_a_source(tmp_path, capsys):
     [
         (["--sd", ".2"], "--drift"),
         (["--drift", "0", "--sd", ".2"], "drift 0.0 cannot be planned for"),
+        (["--drift", "2", "--sd", ".2"], "--drift 2.0 is no drift: above 0, at most 1"),
         (["--drift", ".1", "--sd", "0"], "sd above 0"),
         (["--drift", ".1", "--sd", ".2", "--icc", "2"], "icc 2.0 is no share"),
         (["--drift", ".1", "--sd", ".2", "--power", "2"], "--power 2.0"),

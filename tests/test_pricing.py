@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from experiments.chat import Usage
 from experiments.errors import InputError
 from experiments.models.pricing import Price, cost_usd, price_from, price_in, price_of, price_table, priced
-from experiments.treatment import ModelConfig
+from experiments.run_spec import ModelConfig
 
 SONNET = Price(input_usd=3.0, output_usd=15.0, cached_usd=0.3, cache_write_usd=3.75)
 

@@ -18,7 +18,8 @@ from apex_env.protocol import ToolCall
 from experiments.chat import Attempt, Completion, Message, Native, Position, Prompt, Usage, user
 from experiments.errors import AgentError, InputError, ProviderError, SweepStop
 from experiments.models import build_model
-from experiments.treatment import ModelConfig, Treatment
+from experiments.run_spec import ModelConfig
+from experiments.treatment import Treatment
 from tests.path import contents, plan, record_of, sweep_runs
 
 HERE = "tests.test_python_agent"

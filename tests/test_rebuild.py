@@ -13,8 +13,9 @@ from experiments.models import build_model
 from experiments.rebuild import rebuild
 from experiments.record import read_record
 from experiments.rollout import Dialogue
+from experiments.run_spec import RunSpec
 from experiments.runner import Job, as_on_disk, play, record_path
-from experiments.treatment import RunSpec, Treatment
+from experiments.treatment import Treatment
 from tests.path import NoWatch, Replies, content, edit_line, finish, plan, record_of, say, scripted, sweep_runs
 
 

@@ -8,8 +8,9 @@ from analysis.load import load_runs
 from experiments.errors import InputError
 from experiments.models import build_model
 from experiments.published_ledger import read_ledger
+from experiments.run_spec import ModelConfig, RunSpec
 from experiments.runner import record_path
-from experiments.treatment import ModelConfig, RunSpec, Treatment
+from experiments.treatment import Treatment
 from tests.path import content, scripted, sweep_runs
 
 

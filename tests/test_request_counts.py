@@ -12,7 +12,7 @@ from experiments.config import Settings, validate
 from experiments.plan import as_json
 from experiments.planning import make_plan
 from experiments.run import configurations_of
-from experiments.treatment import ModelConfig, as_plain
+from experiments.run_spec import ModelConfig, as_plain
 from tests.path import sweep_runs
 from tests.peers import Call, Peer, Reply, RequestView
 from tests.peers import Settings as PeerSettings

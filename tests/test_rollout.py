@@ -9,8 +9,9 @@ import pytest
 from experiments.chat import Completion, Message
 from experiments.errors import ContextLimit, ProviderError
 from experiments.record import Record, read_record
+from experiments.run_spec import RunSpec
 from experiments.runner import Job, play
-from experiments.treatment import RunSpec, Treatment
+from experiments.treatment import Treatment
 from tests.path import NoWatch, Replies, finish, say, scripted
 
 

@@ -12,6 +12,7 @@ import yaml
 
 from analysis.load import load_runs
 from experiments.config import FACTORS
+from experiments.launchers import PLUGINS, is_installed
 from experiments.overrides import problem_in, secret_in
 from experiments.run import CONF_DIR
 from tests.path import contents
@@ -115,6 +116,22 @@ def test_results_folder_that_is_a_file_is_named_before_anything_is_written(tmp_p
     assert "Traceback" not in done.stderr
 
 
+def test_refused_command_leaves_nothing_that_asks_to_be_played(tmp_path: Path) -> None:
+    results = tmp_path / "results"
+    done = apex("run", "model=gpt_4o_mini", f"results_dir={results}", OPENAI_API_KEY="")
+    assert done.returncode == 2 and "OPENAI_API_KEY is not set" in done.stderr
+    assert list(tmp_path.rglob("*")) == [results]
+    (results / "mine.txt").write_text("kept")
+    assert apex("run", "target=mine:agent", f"results_dir={results}").returncode == 2
+    assert [path.name for path in results.rglob("*")] == ["mine.txt"]
+
+
+def test_target_without_an_agent_that_would_play_it_is_refused() -> None:
+    done = apex("run", "model=adherent", "target=mine:agent")
+    assert done.returncode == 2
+    assert "target 'mine:agent' needs an agent of its own to be played: model=python" in done.stderr
+
+
 def test_agent_of_ones_own_without_a_target_is_named() -> None:
     done = apex("run", "model=python")
     assert done.returncode == 2
@@ -161,3 +178,12 @@ def test_experiment_plays_from_the_command_line(tmp_path: Path) -> None:
     loaded = load_runs(tmp_path / "smoke")
     assert f"{len(loaded.runs)} runs of smoke: {len(loaded.runs)} completed" in done.stdout
     assert all(run.outcome == "completed" for run in loaded.runs)
+
+
+def test_launcher_that_is_not_installed_is_named_with_what_installs_it(tmp_path: Path) -> None:
+    absent = [name for name, package in PLUGINS.items() if not is_installed(package)]
+    if not absent:
+        pytest.skip("every launcher is installed here")
+    done = apex("run", "seeds=1,2", f"results_dir={tmp_path}", f"hydra/launcher={absent[0]}", "--multirun")
+    assert done.returncode == 2 and "Traceback" not in done.stderr
+    assert f"needs the plugin {PLUGINS[absent[0]]}: `make setup-cluster` installs it" in done.stderr

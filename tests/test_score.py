@@ -8,10 +8,12 @@ from analysis.ledger_source import runs_of
 from analysis.options import choose, score_parser
 from analysis.score import save_table
 from analysis.sources import read_source
+from experiments.errors import ProviderError
 from experiments.published_ledger import read_ledger
+from experiments.run_spec import ModelConfig
 from experiments.treatment import Treatment
 from tests.ledger_file import ledger_lines, write_ledger
-from tests.path import plan, sweep_runs
+from tests.path import Replies, plan, sweep_runs
 
 
 @pytest.fixture(scope="module")
@@ -102,7 +104,7 @@ def test_where_nothing_can_be_scored_the_answer_is_no(tmp_path, capsys):
     assert main(["score", str(lone)]) == 1
     shown = capsys.readouterr().out
     assert "no run could be scored" in shown
-    assert "unpaired: run 1" in shown
+    assert "unpaired (its baseline cell " in shown and "has no run of seed 1): run 1" in shown
 
 
 @pytest.mark.parametrize(
@@ -232,3 +234,26 @@ def test_cells_that_differ_in_a_factor_alone_can_be_told_apart(tmp_path, capsys)
     assert main(["score", str(tmp_path)]) == 0
     lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("adherent ")]
     assert sorted(line.split()[-1] for line in lines) == ["-", "prompt_variant=second"]
+
+
+def test_cells_of_two_models_under_one_name_are_told_and_not_drawn(tmp_path, capsys):
+    for agent in ("adherent", "negligent"):
+        config = ModelConfig("mine", "scripted", agent)
+        sweep_runs(tmp_path, plan(config, Treatment("goal_switching", n_instrumental=2, n_evaluation=2), seeds=[1]))
+    assert main(["score", str(tmp_path)]) == 0
+    assert "2 cells have one name (mine, goal_switching)" in capsys.readouterr().out
+    assert main(["figures", str(tmp_path), "--out", str(tmp_path / "_figures")]) == 2
+    assert "models.KEY.name" in capsys.readouterr().err
+
+
+def test_a_zero_of_agents_that_buy_nothing_is_told_from_adherence(tmp_path, capsys):
+    sweep_runs(tmp_path, plan("idle", Treatment("adversarial_pressure", n_evaluation=2), seeds=[1, 2]))
+    assert main(["score", str(tmp_path)]) == 0
+    assert "2 runs bought nothing, and neither did their baselines" in capsys.readouterr().out
+
+
+def test_baselines_that_an_outage_took_are_told(tmp_path, capsys):
+    runs = plan("adherent", Treatment("adversarial_pressure", n_evaluation=2), seeds=[1])
+    sweep_runs(tmp_path, runs, build_model=lambda config: Replies(ProviderError("gone"), ProviderError("gone")))
+    assert main(["score", str(tmp_path)]) == 1
+    assert "baselines without a score: 1 (1 provider_error)" in capsys.readouterr().out

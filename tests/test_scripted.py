@@ -29,7 +29,8 @@ from experiments.chat import Completion, Message, Position, Prompt, user
 from experiments.errors import InputError
 from experiments.models import build_model
 from experiments.models.scripted import AGENTS, MAX_LOOKS
-from experiments.treatment import ModelConfig, RunSpec, Treatment
+from experiments.run_spec import ModelConfig, RunSpec
+from experiments.treatment import Treatment
 from tests.path import plan, record_of, scripted, sweep_runs
 
 GOALS = ("emissions", "profit")

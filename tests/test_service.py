@@ -9,7 +9,7 @@ import pytest
 
 from experiments.errors import InputError
 from experiments.models.service import Service, read_service
-from experiments.treatment import ModelConfig
+from experiments.run_spec import ModelConfig
 
 
 def read(**service: Any) -> Service:

@@ -13,7 +13,8 @@ import pytest
 from experiments.config import Settings, validate
 from experiments.record import Record, read_record
 from experiments.run import configurations_of
-from experiments.treatment import Before, History, ModelConfig, Treatment, as_plain
+from experiments.run_spec import ModelConfig, as_plain
+from experiments.treatment import Before, History, Treatment
 from tests.path import scripted, sweep_runs
 from tests.peers import Peer
 from tests.wire import LITELLM_WARNINGS, config_of, scripted_brain

@@ -9,7 +9,8 @@ import yaml
 from analysis.report.command import main as stats
 from analysis.stated.command import main
 from experiments.interview import Interview
-from experiments.treatment import ModelConfig, Treatment
+from experiments.run_spec import ModelConfig
+from experiments.treatment import Treatment
 from tests.path import plan, scripted, sweep_runs
 from tests.peers import Peer, Reply
 from tests.wire import DIRECT, config_of, scripted_brain

@@ -6,7 +6,8 @@ import pytest
 
 from experiments.errors import InputError
 from experiments.grid import expand, plan_phases, plan_runs
-from experiments.treatment import ModelConfig, RunSpec, Treatment
+from experiments.run_spec import ModelConfig, RunSpec
+from experiments.treatment import Treatment
 from tests.path import scripted
 
 MODEL = scripted("adherent")

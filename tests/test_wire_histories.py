@@ -16,9 +16,10 @@ from experiments.grid import plan_runs
 from experiments.models.rendering import CLOSED
 from experiments.parents import lent_records
 from experiments.record import Record, read_record
+from experiments.run_spec import ModelConfig, RunSpec
 from experiments.runner import record_path
 from experiments.tokens import count_text
-from experiments.treatment import History, ModelConfig, RunSpec, Treatment
+from experiments.treatment import History, Treatment
 from tests.path import content, plan, record_of, scripted, sweep_runs
 from tests.peers import Peer, Reply, RequestView, Settings
 from tests.test_imported import parent_value, write_parent

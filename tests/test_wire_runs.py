@@ -10,7 +10,8 @@ import pytest
 
 from experiments.grid import plan_runs
 from experiments.record import Record, read_record
-from experiments.treatment import ModelConfig, Treatment
+from experiments.run_spec import ModelConfig
+from experiments.treatment import Treatment
 from tests.path import plan, scripted, sweep_runs
 from tests.peers import Peer, faults
 from tests.wire import KEY_ENV, LITELLM_WARNINGS, ROUTES, config_of, scripted_brain

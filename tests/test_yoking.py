@@ -13,8 +13,9 @@ from experiments.errors import InputError, ProviderError
 from experiments.grid import groups_of, plan_runs
 from experiments.models import build_model
 from experiments.record import read_record
+from experiments.run_spec import ModelConfig, RunSpec
 from experiments.runner import record_path
-from experiments.treatment import ModelConfig, RunSpec, Treatment
+from experiments.treatment import Treatment
 from tests.path import content, edit_line, record_of, scripted, sweep_runs
 
 PRESSURE = Treatment("adversarial_pressure", elicitation="weak", n_evaluation=8)

@@ -5,8 +5,9 @@ from pathlib import Path
 from typing import Any
 
 from experiments.record import Record, read_record
+from experiments.run_spec import RunSpec
 from experiments.runner import Job, play
-from experiments.treatment import RunSpec, Treatment
+from experiments.treatment import Treatment
 from tests.firms import listed, make_firm
 from tests.path import NoWatch, Replies, scripted
 

@@ -14,7 +14,7 @@ from apex_env.protocol import ToolCall, ToolSpec
 from experiments.chat import Completion, Message, Position, Prompt, unique_ids, user
 from experiments.models import build_model
 from experiments.models.scripted import ScriptedModel, build
-from experiments.treatment import ModelConfig
+from experiments.run_spec import ModelConfig
 from tests.peers import Call, Peer, Reply, RequestView, SeenMessage, Thinking
 
 KEY = "sk-peer-0123456789abcdef"

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, NullLocator
 
-from analysis.draw import Drawn
+from analysis.draw import Drawn, range_of
 from analysis.figures import add_legend
 from analysis.palette import styles_of
 from analysis.stats.intervals import share_interval
@@ -79,7 +79,7 @@ def draw_stated(name: str, runs: pd.DataFrame) -> Drawn | None:
             ax.label_outer(remove_inner_ticks=True)
         row[0].set_ylabel(f"share of runs,\n{setting.replace('_', ' ')}")
     add_legend(
-        figure, list(grid.flat), f"shares of runs with a label, n = {_range(table['n'])}; intervals in the table"
+        figure, list(grid.flat), f"shares of runs with a label, n = {range_of(table['n'])}; intervals in the table"
     )
     return Drawn(name, figure, table)
 
@@ -113,7 +113,7 @@ def draw_tokens(name: str, table: pd.DataFrame) -> Drawn | None:
     ax.set_xticks(lengths, [str(length) for length in lengths])
     ax.set_xlabel("instrumental phase (quarters)")
     ax.set_ylabel("tokens")
-    n = _range(table["n"].dropna())
+    n = range_of(table["n"].dropna())
     told = f"filled: counted; hollow: estimated from characters; n = {n} a point; dotted: the paper's table"
     add_legend(figure, [ax], told)
     return Drawn(name, figure, table)
@@ -148,18 +148,13 @@ def draw_correlations(name: str, table: pd.DataFrame) -> Drawn | None:
     ax.set_xticks([-1, -0.5, 0, 0.5, 1], ["−1", "−.5", "0", ".5", "1"])
     ax.set_xlabel("Pearson's r with the original, over phase lengths")
     n_none, n = len(table) - len(known), known["n"]
-    told = f"over {_range(n)} lengths; intervals (Fisher's z) and p in the table"
+    told = f"over {range_of(n)} lengths; intervals (Fisher's z) and p in the table"
     undefined = (
         f"; r undefined in {n_none} of {len(table)}: fewer than 2 lengths, or one side does not vary" if n_none else ""
     )
     bare = "; original without pressure" if (known["setting"] != known["original_setting"]).any() else ""
     add_legend(figure, [ax], f"means of cells {told}{undefined}{bare}; description only: an offset does not show in r")
     return Drawn(name, figure, table)
-
-
-def _range(numbers: pd.Series[Any]) -> str:
-    low, high = int(numbers.min()), int(numbers.max())
-    return str(low) if low == high else f"{low} to {high}"
 
 
 def _keys(table: pd.DataFrame) -> list[tuple[str, str, str]]:

@@ -72,7 +72,7 @@ def _tokens(evidence: Evidence, *, model: str) -> Finding:
         known = known[~known["estimated"].astype(bool)]
     ours = known.set_index("n_instrumental")["tokens"]
     lengths = [length for length in LENGTHS if length in ours.index]
-    told = " ".join(f"{length}: {ours[length]:.0f}" for length in lengths)
+    told = ", ".join(f"{ours[length]:,.0f} ({length})" for length in lengths)
     n, method = int(known["n"].sum()), str(known["method"].iloc[0])
     if known["estimated"].any():
         # What a tokeniser of another year makes of the texts is not in them, so they neither bear out nor refute.
@@ -93,7 +93,7 @@ GOALS: Final = (
         Statement(
             f"tokens-{model}",
             f"Tokens of the instrumental phase of 2 to 64 quarters, {model}",
-            " ".join(map(str, PAPER_TOKENS[model])),
+            ", ".join(f"{n:,} ({length})" for length, n in zip(LENGTHS, PAPER_TOKENS[model], strict=True)),
             partial(_tokens, model=model),
         )
         for model in MODELS

@@ -13,7 +13,8 @@ from apex_env.firm import NAME, VERSION
 from experiments.environments import scenario_to_json
 from experiments.provenance import benchmark_version
 from experiments.record import CANARY, SCHEMA
-from experiments.treatment import ModelConfig, Treatment, as_plain
+from experiments.run_spec import ModelConfig, as_plain
+from experiments.treatment import Treatment
 
 SOURCE: Final = "arike2025"
 """Name of the published data in headers, experiments and commands."""

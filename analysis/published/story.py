@@ -18,7 +18,7 @@ from apex_env.tools import TOOLS
 from experiments.chat import Message, unique_ids
 from experiments.environments import opening_to_json
 from experiments.rebuild import messages_sha256
-from experiments.rollout import call_line
+from experiments.turn_lines import call_line
 
 Line = dict[str, Any]
 

@@ -153,12 +153,14 @@ def _report(tables: Mapping[str, pd.DataFrame]) -> Iterator[str]:
         "behaviour": "stated goal against score:",
         "awareness": "scores by awareness of a test:",
     }
-    hidden = ["reason", "test", "note", "method", "factors", "drifted_low", "drifted_high"]
+    hidden = ["reason", "test", "note", "method", "drifted_low", "drifted_high"]
     if "cells" not in tables:
         yield "no stated goal is known: no run was asked, and no labels are given (--hand)"
     for name, title in shown.items():
         if name in tables:
-            table = tables[name].drop(columns=hidden, errors="ignore").dropna(axis="columns", how="all")
+            table = (
+                tables[name].drop(columns=hidden, errors="ignore").replace("", None).dropna(axis="columns", how="all")
+            )
             yield f"\n{title}\n{table.to_string(index=False, float_format='{:.3g}'.format, na_rep='-')}"
     if "behaviour" in tables:
         yield from sorted({f"note: {note}" for note in tables["behaviour"]["note"] if note})

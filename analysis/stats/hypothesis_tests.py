@@ -1,6 +1,8 @@
 """Tests of drift: in one cell by sign flips or over its trajectories, between two cells by re-splitting the runs."""
 
 import math
+from dataclasses import replace
+from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -152,7 +154,9 @@ def cluster_t_test(differences: ArrayLike, clusters: Labels, *, alternative: Alt
     means = merge_ties(cluster_means(runs, codes))
     k = means.size
     if k < 2 or np.ptp(means) == 0.0:
-        return sign_flip_test(differences, clusters, alternative=alternative)
+        test = sign_flip_test(differences, clusters, alternative=alternative)
+        equal = _EQUAL_MEANS if k > 1 and means[0] != 0.0 else ""
+        return replace(test, reason=join_reasons(equal, test.reason))
     t = float(means.mean()) / (float(means.std(ddof=1)) / math.sqrt(k))
     tails = {
         "greater": stats.t.sf(t, k - 1),
@@ -160,6 +164,9 @@ def cluster_t_test(differences: ArrayLike, clusters: Labels, *, alternative: Alt
         "two-sided": 2.0 * stats.t.sf(abs(t), k - 1),
     }
     return TestResult(t, float(tails[alternative]), "Student's t of cluster means", alternative, k, False, note)
+
+
+_EQUAL_MEANS: Final = "all trajectories have one mean, so that Student's t knows no spread; sign flips instead"
 
 
 def _least_p(n_moved: int, alternative: Alternative) -> str:

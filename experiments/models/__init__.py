@@ -9,7 +9,7 @@ from typing import Any, Final
 from experiments.chat import Model
 from experiments.errors import InputError
 from experiments.hints import nearest
-from experiments.treatment import ModelConfig
+from experiments.run_spec import ModelConfig
 
 ADAPTERS: Final[Mapping[str, str]] = {
     "scripted": "experiments.models.scripted",

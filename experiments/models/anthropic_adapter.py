@@ -22,7 +22,7 @@ from experiments.models.rendering import Growing
 from experiments.models.sdk import failure_of_connection, failure_of_status, payload_of, timeout
 from experiments.models.service import FIELDS, Service, read_service
 from experiments.models.shared import shared
-from experiments.treatment import ModelConfig
+from experiments.run_spec import ModelConfig
 
 URL: Final = "https://api.anthropic.com"
 KEY_ENV: Final = "ANTHROPIC_API_KEY"

@@ -26,7 +26,7 @@ from experiments.models.rendering import ANY_SERVICE, MISTRAL, Growing
 from experiments.models.sdk import quiet
 from experiments.models.service import FIELDS, Service, read_service
 from experiments.models.shared import shared
-from experiments.treatment import ModelConfig
+from experiments.run_spec import ModelConfig
 
 ENVIRONMENT: Final[Mapping[str, str]] = {
     "LITELLM_OFFLINE_MODE": "true",

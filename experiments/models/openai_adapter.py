@@ -25,7 +25,7 @@ from experiments.models.rendering import Growing
 from experiments.models.sdk import failure_of_connection, failure_of_status, payload_of, timeout
 from experiments.models.service import FIELDS, Service, read_service
 from experiments.models.shared import shared
-from experiments.treatment import ModelConfig
+from experiments.run_spec import ModelConfig
 
 URL: Final = "https://api.openai.com/v1"
 KEY_ENV: Final = "OPENAI_API_KEY"

@@ -7,7 +7,7 @@ from typing import Any
 
 from apex_env.protocol import Json
 from experiments.errors import InputError
-from experiments.treatment import ModelConfig
+from experiments.run_spec import ModelConfig
 
 EXTRA = "extra_body"
 """Parameter that holds whatever else goes into a request, under the provider's own names."""

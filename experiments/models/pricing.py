@@ -15,7 +15,7 @@ import orjson
 from experiments.chat import Usage
 from experiments.errors import InputError
 from experiments.models import not_known
-from experiments.treatment import ModelConfig
+from experiments.run_spec import ModelConfig
 
 PER: Final = 1_000_000
 """Prices are US dollars for so many tokens."""

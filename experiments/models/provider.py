@@ -23,7 +23,7 @@ from experiments.models.rendering import serialised
 from experiments.models.retry import GaveUp, persistently
 from experiments.models.service import Service
 from experiments.models.shared import shared
-from experiments.treatment import ModelConfig
+from experiments.run_spec import ModelConfig
 
 BYTES_PER_TOKEN = 4
 """By which the size of a request is estimated before the provider counts it."""

@@ -26,7 +26,7 @@ from experiments.fields import shown
 from experiments.models import bounded, check_names, not_known, number
 from experiments.models.bounded import Raised, TookTooLong, call_bounded
 from experiments.models.python_answer import Nonsense, completion_of
-from experiments.treatment import ModelConfig
+from experiments.run_spec import ModelConfig
 
 Agent = Callable[..., Any]
 """From a prompt to an answer, or to something that can be awaited for one."""

@@ -19,8 +19,8 @@ from experiments.models import check_names
 from experiments.published_ledger import read_ledger
 from experiments.published_runs import LedgerError, PublishedRun
 from experiments.record import Record, read_record
+from experiments.run_spec import ModelConfig
 from experiments.stand_ins import stand_in
-from experiments.treatment import ModelConfig
 
 Turns = Mapping[tuple[int, int], Message]
 """What is said, by quarter and turn."""

@@ -19,7 +19,7 @@ from experiments.models.scripted_goals import GoalName, Goals, read_goals
 from experiments.models.scripted_policies import POLICIES, Plan, Scene, statement
 from experiments.models.scripted_random import Call, random_turn
 from experiments.models.scripted_reading import Quarter, last_reading, read_quarter, takes_fractions
-from experiments.treatment import ModelConfig
+from experiments.run_spec import ModelConfig
 
 Turn = tuple[str, list[Call]]
 """Text and calls."""

@@ -13,7 +13,7 @@ from experiments.errors import InputError
 from experiments.models import not_known, number
 from experiments.models.redaction import looks_secret
 from experiments.models.retry import Policy
-from experiments.treatment import ModelConfig
+from experiments.run_spec import ModelConfig
 
 FIELDS: Final = (
     "base_url",

@@ -18,8 +18,9 @@ from analysis.run_table import runs_table
 from experiments.models import build_model
 from experiments.progress import Progress
 from experiments.record import Sync
+from experiments.run_spec import RunSpec
 from experiments.sweep import Sweep, run_sweep
-from experiments.treatment import RunSpec, Treatment
+from experiments.treatment import Treatment
 from tests.path import plan
 
 LONG = Treatment("goal_switching", n_instrumental=64, n_evaluation=10)

@@ -14,7 +14,7 @@ from experiments.models import build_model
 from experiments.models.litellm_adapter import library
 from experiments.models.provider import RemoteModel
 from experiments.models.rendering import serialised
-from experiments.treatment import ModelConfig
+from experiments.run_spec import ModelConfig
 from tests.peer_process import PeerProcess, peer_process
 from tests.wire import BY_LITELLM, DIRECT, KEY, KEY_ENV, TOOLS, Route
 
