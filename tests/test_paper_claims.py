@@ -102,7 +102,7 @@ def test_tokens_that_are_estimated_decide_nothing():
     ]
     (check,) = (statement.check for statement in GOALS if statement.name == "tokens-gpt-4o")
     finding = check(Evidence(VARIANT, pd.DataFrame(), tokens=pd.DataFrame(rows)))
-    assert (finding.ours, finding.holds) == ("2: 2626", "runs missing")
+    assert (finding.ours, finding.holds) == ("2,626 (2)", "runs missing")
 
 
 def test_stated_goals_have_their_share_interval_and_n():
